@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "cli/session_config.h"
 #include "cli/verbs.h"
+#include "config/values.h"
 #include "text/format.h"
 #include "text/json.h"
 
@@ -95,20 +96,10 @@ ExitStatus validate(const Session& session) {
   return ExitStatus::done;
 }
 
-const YamlNode* find_setting(const YamlNode& settings, const std::string& path) {
-  const YamlNode* node = &settings;
-  for (size_t at = 0; node != nullptr && at < path.size();) {
-    const size_t dot = std::min(path.find('.', at), path.size());
-    node = node->find(path.substr(at, dot - at));
-    at = dot + 1;
-  }
-  return node;
-}
-
 ExitStatus get(const Session& session, const std::string& key) {
   const std::string path = suite::canonical_key_path(key);
   const suite::LoadedExperiment loaded = load_loudly(session);
-  const YamlNode* node = find_setting(loaded.settings, path);
+  const YamlNode* node = suite::find_path(loaded.settings, path);
   if (node == nullptr) throw Error(Problem{fmt::format("{} has no value in {}", path, loaded.origin.text()), "", ""});
   if (session.json)
     print_result(print_json(json_of(*node)));

@@ -40,7 +40,7 @@ suite::SuiteRequest suite_of(const MemoryRequest& request) {
   suite::SuiteRequest suite;
   suite.models = {request.model};
   if (request.platform != "auto") suite.platform = parse_choice<Platform>(request.platform, "--platform");
-  if (!request.framework.empty()) suite.frameworks = {parse_choice<Framework>(request.framework, "--framework")};
+  if (!request.framework.empty()) suite.frameworks = {suite::parse_framework_choice(request.framework, "--framework")};
   if (!request.strategy.empty()) suite.strategies = {request.strategy};
   suite.own_program = "tprimat";
   suite.presence = suite::Presence::any;

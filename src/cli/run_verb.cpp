@@ -28,6 +28,7 @@
 #include "run/plan_summary.h"
 #include "run/reporters.h"
 #include "run/run.h"
+#include "run/version_notes.h"
 #include "telemetry/gpu_libraries.h"
 #include "text/json_fields.h"
 
@@ -37,6 +38,7 @@ namespace {
 constexpr const char* k_run_examples =
     "  tprimat run                                       everything in the configuration, on this machine\n"
     "  tprimat run --model llama --steps 20 --runs 3     one model, three times\n"
+    "  tprimat run --framework mega@a,mega@b --runs 3    two installations of one framework, alternating\n"
     "  tprimat run --from-plan top=3 --runs 3            the planner's three best layouts, predicted and measured\n"
     "  tprimat run --dry-run                             shows a short plan and the command of each run\n"
     "  tprimat run --dry-run --verbose > plan.sh         the same as a whole script, with the files\n"
@@ -76,7 +78,7 @@ suite::SuiteRequest request_of(const RunOptions& options) {
     if (name == "all")
       request.all_frameworks = true;
     else
-      request.frameworks.push_back(parse_choice<Framework>(name, "--framework"));
+      request.frameworks.push_back(suite::parse_framework_choice(name, "--framework"));
   if (request.all_frameworks) request.frameworks.clear();
   request.models = options.models;
   request.strategies = options.strategies;
@@ -114,18 +116,22 @@ Json plan_to_json(const suite::PlannedRun& run, const suite::Forecast& known) {
     if (!each.reason.empty()) deviation["reason"] = each.reason;
     deviations.push_back(std::move(deviation));
   }
-  return Json{{"run", describe(run)},
-              {"command", run.plan.command},
-              {"environment", to_json(run.plan.environment)},
-              {"working_directory", run.plan.working_directory},
-              {"files", files},
-              {"log", run.plan.log_path},
-              {"steps_file", run.plan.steps_path},
-              {"deviations", deviations},
-              {"prediction", suite::forecast_to_json(known)},
-              {"cleanup_command", run.plan.cleanup_command},
-              {"result", run.plan.result_path},
-              {"config_hash", run.config_hash}};
+  Json json{{"run", describe(run)},
+            {"command", run.plan.command},
+            {"environment", to_json(run.plan.environment)},
+            {"working_directory", run.plan.working_directory},
+            {"files", files},
+            {"log", run.plan.log_path},
+            {"steps_file", run.plan.steps_path},
+            {"deviations", deviations},
+            {"prediction", suite::forecast_to_json(known)},
+            {"cleanup_command", run.plan.cleanup_command},
+            {"result", run.plan.result_path},
+            {"config_hash", run.config_hash}};
+  if (run.installation) json["installation"] = *run.installation;
+  if (run.framework_version) json["framework_version"] = *run.framework_version;
+  if (const std::string checked = suite::list_checked(run); !checked.empty()) json["checked_against"] = checked;
+  return json;
 }
 
 std::string comment_lines(const std::string& text) {
@@ -141,6 +147,7 @@ std::string comment_lines(const std::string& text) {
 ExitStatus print_plan(const suite::SuitePlan& suite, const LayoutPlans& layouts, const MachineFacts& machine,
                       const planner::PlannerSettings& planner, const Session& session) {
   for (const Problem& problem : suite.unavailable) log_warning(to_string(problem));
+  for (const Problem& problem : suite::list_unchecked_versions(suite)) log_warning(to_string(problem));
   for (const Problem& problem : suite::find_misfits(suite, machine, planner)) log_warning(to_string(problem));
   Json list = Json::array();
   if (!session.json)
@@ -254,7 +261,8 @@ void add_choices(CommandLine& verb, RunOptions& options) {
       ->type_name("NAME")
       ->capture_default_str();
   verb.add_option("--framework", options.frameworks,
-                  "Frameworks to run, separated by commas, or all (default: as configured)")
+                  "Frameworks to run, separated by commas, or all (default: as configured); mega@LABEL names an "
+                  "installation")
       ->delimiter(',')
       ->type_name("LIST");
   verb.add_option("--model", options.models, "Configured models, separated by commas (default: all)")
@@ -328,6 +336,7 @@ ExitStatus run_configuration(const Session& session, const RunOptions& options) 
     return uses_trainer && !(options.resume && !run.profile && find_complete_result(run));
   });
   if (options.dry_run) return print_plan(suite, layouts.plans(), around.machine, how.planner, session);
+  for (const Problem& problem : suite::list_unchecked_versions(suite)) log_warning(to_string(problem));
   if (!session.quiet) write_stderr(suite::render_adaptations(suite) + suite::render_layout_plans(layouts.plans()));
   if (needs_trainer) suite::require_trainer_program();
   refuse_misfits(suite, around.machine, how.planner, options);

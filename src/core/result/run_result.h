@@ -129,6 +129,7 @@ struct RunResult {
   std::optional<int64_t> attempt;            // from 1, where failed runs are tried again
   std::optional<Platform> platform;
   std::optional<Framework> framework;
+  std::optional<std::string> framework_installation;  // its label, where the configuration has several
   std::optional<std::string> framework_version;
   std::string timestamp;
   ModelInfo model_info;
@@ -176,6 +177,8 @@ struct RunResult {
         field("attempt", &R::attempt, "number of the attempt, from 1, if failed runs are repeated"),
         field("platform", &R::platform, "nvd, amd or cpu; null if a log does not state it"),
         field("framework", &R::framework, "framework that trained"),
+        field("framework_installation", &R::framework_installation,
+              "label of the framework's installation, where the configuration has several"),
         field("framework_version", &R::framework_version, "its version"),
         field("timestamp", &R::timestamp, "when the run started, UTC"),
         field("model_info", &R::model_info, "the model"),

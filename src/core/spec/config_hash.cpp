@@ -14,6 +14,7 @@ std::string hash_json(const Json& spec, const LaunchFacts& launch) {
   if (launch.settings != PlatformSettings{}) text += "\n" + print_json_line(to_json(launch.settings));
   if (launch.launcher != Launcher::local) text += fmt::format("\n{} {}", enum_name(launch.launcher), launch.nodes);
   if (launch.arguments) text += "\n" + print_json_line(to_json(*launch.arguments));
+  if (launch.installation) text += "\n" + print_json_line(to_json(*launch.installation));
   return fmt::format("fnv1a64:{:016x}", fnv1a(text));
 }
 

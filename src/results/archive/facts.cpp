@@ -33,7 +33,7 @@ constexpr std::string_view k_spec = "train_spec.json", k_own = "the result itsel
 constexpr Held k_run[] = {
     {"the result itself, the end of its log", "status, status_reason, failure_kind"},
     {"launch.json, the result itself", "platform, derived.usd_per_hour"},
-    {"launch.json", "framework"},
+    {"launch.json", "framework, framework_installation"},
     {k_own,
      "framework_version, model_info.trainable_parameters, gpu_info.device_name, gpu_info.software_stack, "
      "gpu_info.software_version, performance_metrics., memory_metrics.avg_memory_allocated_gb, "
@@ -62,7 +62,7 @@ constexpr Held k_extracted[] = {
      "memory_metrics., memory_by_rank, warmup., statistics., derived., config_audit, effective_config., "
      "source., steps., reported., event_counts, step_times, loss_values, learning_rates, grad_norms, "
      "memory_values"},
-    {"", "model_info.name, source.log, source.steps_file, source.confidence"}};
+    {"", "framework_installation, model_info.name, source.log, source.steps_file, source.confidence"}};
 
 constexpr Held k_asked[] = {{"config_hash of the result", ""}, {"", "checkpoint.directory"}};
 

@@ -67,6 +67,9 @@ void check_launch(const ResultCheck& check, const RequestFiles& files) {
   const LaunchFacts launch = launch_facts_of(check.result, files);
   check_testimony(check, "", run_result_to_json(run),
                   parts_of(launch_facts_to_json(launch), {"framework", "platform"}));
+  if (run.framework_installation || launch.installation)
+    check.compare("framework_installation", run.framework_installation.value_or("nothing"),
+                  launch.installation ? launch.installation->label : "nothing");
   if (launch.launcher == Launcher::local && launch.nodes != 1)
     check.found.broken.push_back(
         {files.launch_name, "nodes", std::to_string(launch.nodes), "1, because the ranks start on one machine"});

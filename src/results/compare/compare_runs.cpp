@@ -9,6 +9,7 @@
 #include "base/parallel_for.h"
 #include "compare/contender.h"
 #include "compare/gates.h"
+#include "compare/versions.h"
 #include "spec/model_catalogue.h"
 #include "spec/tsv_rows.h"
 #include "text/format.h"
@@ -107,7 +108,7 @@ bool is_baseline(const Contender& contender, const std::string& wanted) {
   if (is_baseline_folder(wanted)) return lies_within(contender, wanted);
   if (run.platform && parse_enum<Platform>(wanted) == run.platform) return true;
   if (run.framework && parse_enum<Framework>(wanted) == run.framework) return true;
-  if (contender.label == wanted) return true;
+  if (contender.label == wanted || version_name(run) == wanted) return true;
   return std::ranges::any_of(contender.runs, [&](const LoadedRun& each) {
     std::error_code ignored;
     const std::filesystem::path path(each.path);
@@ -162,6 +163,7 @@ Pair compare_pair(const ModelGroup& group, const std::vector<RateEvidence>& evid
   pair.findings = audit_pair(before, after, options.audit);
   pair.fairness = judge_fairness(pair.findings, before, after);
   pair.comparable = pair.fairness != Fairness::not_comparable;
+  pair.versions = !find_versions(before.first(), after.first()).empty();
   judge_pair(pair, evidence[reference], evidence[subject], margins_of(options));
   for (const Metric& metric : metrics()) {
     const auto low = read_figure(before, metric), high = read_figure(after, metric);
@@ -318,8 +320,9 @@ ExitStatus comparison_status(const Comparison& comparison) {
 
 std::string headline(const Comparison& comparison, const ModelGroup& group, const Pair& pair) {
   const std::string &a = group.contenders[pair.subject].label, &b = group.contenders[pair.reference].label;
-  const std::string statement = pair.ratio ? state_ratio(group, pair, comparison.smallest_effect)
-                                           : fmt::format("{} against {}: {}", a, b, pair.explanation);
+  const std::string statement = (pair.ratio ? state_ratio(group, pair, comparison.smallest_effect)
+                                            : fmt::format("{} against {}: {}", a, b, pair.explanation)) +
+                                state_versions(group, pair);
   if (pair.comparable) return statement;
   if (comparison.force) return fmt::format("Forced, not comparable: {}. But {}", statement, reasons(group, pair));
   std::string rates;

@@ -156,6 +156,7 @@ struct Pair {
   size_t subject = 0, reference = 0;
   std::vector<Finding> findings;  // of the pair; each contender has its own
   bool comparable = true;         // no error-severity finding of the pair or of either side
+  bool versions = false;          // two versions of one framework on one platform (compare/versions.h)
   Fairness fairness = Fairness::comparable;
   std::optional<Estimate> ratio;  // tokens/s per device, subject / reference; even if not comparable
   Verdict verdict = Verdict::inconclusive;

@@ -15,6 +15,7 @@
 
 #include "compare/copies.h"
 #include "compare/figure_meanings.h"
+#include "compare/versions.h"
 #include "result/summary.h"
 #include "stats/descriptive.h"
 #include "stats/mean_estimate.h"
@@ -82,7 +83,7 @@ bool does_same_work(const RunResult& a, const RunResult& b) {
   const auto work = [](const RunResult& run) {
     return std::tuple(run.platform, run.framework, run.precision, run.training_config.global_batch_size,
                       run.training_config.sequence_length, device_count(run), run.parallelism_config.strategy_name,
-                      run.dataset, run.config_hash);
+                      run.dataset, run.config_hash, run.framework_installation);
   };
   return work(a) == work(b);
 }
@@ -110,6 +111,7 @@ const std::vector<Distinction>& distinctions() {
       [](const Contender& c) { return text_of(c.first().training_config.sequence_length, "SL {}"); },
       [](const Contender& c) { return c.first().gpu_info.device_name; },
       [](const Contender& c) { return text_of(device_count(c.first()), "{} devices"); },
+      [](const Contender& c) { return framework_version_of(c.first()).value_or(""); },
       [](const Contender& c) { return c.first().dataset.value_or(""); },
       [](const Contender& c) { return file_stem(c.runs.front().path); },
       [](const Contender& c) { return std::filesystem::path(c.runs.front().path).parent_path().filename().string(); },
@@ -208,6 +210,7 @@ void name_contenders(std::vector<Contender>& contenders) {
     contenders[i].letter = i < 26 ? std::string(1, static_cast<char>('A' + i)) : fmt::format("{}", i + 1);
     contenders[i].label = base_label(contenders[i]);
   }
+  label_versions(contenders);
   for (const Distinction& distinction : distinctions()) apply_distinction(contenders, distinction);
 }
 
@@ -286,6 +289,7 @@ static std::string state_facts(const RunResult& result) {
   RunResult facts;
   facts.platform = result.platform;
   facts.framework = result.framework;
+  facts.framework_installation = result.framework_installation;
   facts.framework_version = result.framework_version;
   facts.dataset = result.dataset;
   facts.gpu_info = result.gpu_info;
@@ -293,7 +297,7 @@ static std::string state_facts(const RunResult& result) {
   facts.parallelism_config = result.parallelism_config;
   facts.effective_config = result.effective_config;
   for (const auto& [key, value] : result.environment)
-    if (key.ends_with("driver")) facts.environment[key] = value;
+    if (key.ends_with("driver") || key == "container_image") facts.environment[key] = value;
   return state_work(result) + print_json_line(to_json(facts)) + state_meanings(result);
 }
 

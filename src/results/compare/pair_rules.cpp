@@ -12,6 +12,7 @@
 #include "compare/figure_meanings.h"
 #include "compare/machine_differences.h"
 #include "compare/series.h"
+#include "compare/versions.h"
 #include "result/printed_settings.h"
 #include "result/summary.h"
 #include "text/format.h"
@@ -200,10 +201,12 @@ Shown check_layout(const RunResult& a, const RunResult& b) {
   return show_difference("", std::optional(describe_layout(a)), std::optional(describe_layout(b)));
 }
 
+// On one device another version of the framework is what is compared, as the rule `versions` says.
 Evidences differing_software(const RunResult& a, const RunResult& b) {
   Evidences evidence;
   if (a.platform != b.platform || !a.framework || a.framework != b.framework) return evidence;
-  add(evidence, "framework", a.framework_version, b.framework_version);
+  if (a.gpu_info.device_name != b.gpu_info.device_name)
+    add(evidence, "framework", framework_version_of(a), framework_version_of(b));
   add(evidence, "stack", a.gpu_info.software_version, b.gpu_info.software_version);
   add(evidence, "PyTorch", a.gpu_info.pytorch_version, b.gpu_info.pytorch_version);
   for (const auto& [key, value] : a.environment)
@@ -294,6 +297,9 @@ constexpr std::array k_pair_rules = {
              "a newer library may be worth more than a newer device",
              "run both devices with the same versions, or call it a comparison of whole systems",
              check_software<false>},
+    PairRule{"versions", note, "two versions of one framework are compared, not two platforms",
+             "the ratio is the effect of the version, as far as nothing else differs", "", check<find_versions>,
+             warning},
     PairRule{"software", note, "the software differs", "the ratio includes the effect of the software", "",
              check_software<true>, warning},
     PairRule{"start", note, "the trainings start at different steps",

@@ -191,10 +191,10 @@ std::string describe_spread(double assumed_run_spread) {
 
 std::string write_footer(const History& history) {
   return fmt::format(
-      "A series groups results that agree in model, framework, platform, device, device count, precision, batch, "
-      "sequence length and strategy, and did the same work according to the audit. Changes combine the 95 % intervals "
-      "of both figures; {}. Better, worse and same require the whole interval. Level shifts are found by "
-      "least squares with a penalty of 3 s2 log n per shift.",
+      "A series groups results that agree in model, framework, installation, platform, device, device count, "
+      "precision, batch, sequence length and strategy, and did the same work according to the audit. Changes combine "
+      "the 95 % intervals of both figures; {}. Better, worse and same require the whole interval. Level shifts are "
+      "found by least squares with a penalty of 3 s2 log n per shift.",
       describe_spread(history.assumed_run_spread));
 }
 

@@ -50,7 +50,7 @@ std::string find_fault(const RunResult& result) {
 
 namespace fs = std::filesystem;
 
-constexpr int k_index_version = 4;
+constexpr int k_index_version = 5;
 
 // Facts of a file without reading it.
 struct Stamp {
@@ -270,6 +270,7 @@ std::string describe_series(const SeriesKey& key) {
   const auto framework = parse_enum<Framework>(key.framework);
   add(platform ? std::string(display_name(*platform)) : "unknown platform");
   if (framework) text += " " + std::string(display_name(*framework));
+  if (!key.installation.empty()) text += "@" + key.installation;
   add(key.device_count > 1 ? fmt::format("{} x {}", key.device_count, key.device) : key.device);
   add(key.precision);
   if (key.global_batch_size > 0) add(fmt::format("GBS {}", key.global_batch_size));
@@ -286,6 +287,7 @@ HistoryEntry make_entry(const RunResult& result) {
                   .device = result.gpu_info.device_name,
                   .precision = name_of(result.precision),
                   .strategy = result.parallelism_config.strategy_name.value_or(""),
+                  .installation = result.framework_installation.value_or(""),
                   .device_count = device_count(result).value_or(0),
                   .global_batch_size = result.training_config.global_batch_size.value_or(0),
                   .sequence_length = result.training_config.sequence_length.value_or(0)};

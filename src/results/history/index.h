@@ -13,6 +13,7 @@ namespace tprimat::results {
 // Runs with the same key form a series: their figures differ only by deliberate changes and noise.
 struct SeriesKey {
   std::string model, framework, platform, device, precision, strategy;   // empty: not known
+  std::string installation;                                              // label of the framework's; empty: none
   int64_t device_count = 0, global_batch_size = 0, sequence_length = 0;  // 0: not known
   auto operator<=>(const SeriesKey&) const = default;
   static constexpr auto fields() {
@@ -22,6 +23,7 @@ struct SeriesKey {
                       field("device", &K::device, "name as the driver gives it"),
                       field("precision", &K::precision, "number format of the matrix products"),
                       field("strategy", &K::strategy, "name of the layout"),
+                      field("installation", &K::installation, "label of the framework's installation, or empty"),
                       field("device_count", &K::device_count, "devices of the run, 0: not known"),
                       field("global_batch_size", &K::global_batch_size, "sequences per step, 0: not known"),
                       field("sequence_length", &K::sequence_length, "tokens per sequence, 0: not known"));

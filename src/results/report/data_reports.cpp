@@ -58,18 +58,20 @@ Json contender_to_json(const Contender& contender) {
 // always there.
 Json pair_to_json(const Comparison& comparison, const ModelGroup& group, const Pair& pair) {
   const bool shown = shows_verdict(comparison, pair);
-  return {{"subject", group.contenders[pair.subject].letter},
-          {"reference", group.contenders[pair.reference].letter},
-          {"comparable", pair.comparable},
-          {"fairness", enum_name(pair.fairness)},
-          {"rate_ratio", pair.ratio ? to_json(*pair.ratio) : Json(nullptr)},
-          {"verdict", shown ? Json(enum_name(pair.verdict)) : Json(nullptr)},
-          {"ratio", shown && pair.ratio ? to_json(*pair.ratio) : Json(nullptr)},
-          {"statistics", shown && pair.statistics ? to_json(*pair.statistics) : Json(nullptr)},
-          {"explanation", shown ? Json(pair.explanation) : Json(nullptr)},
-          {"ratios", shown ? to_json(pair.ratios) : Json(nullptr)},
-          {"headline", headline(comparison, group, pair)},
-          {"findings", findings_to_json(pair.findings)}};
+  Json json{{"subject", group.contenders[pair.subject].letter},
+            {"reference", group.contenders[pair.reference].letter},
+            {"comparable", pair.comparable},
+            {"fairness", enum_name(pair.fairness)},
+            {"rate_ratio", pair.ratio ? to_json(*pair.ratio) : Json(nullptr)},
+            {"verdict", shown ? Json(enum_name(pair.verdict)) : Json(nullptr)},
+            {"ratio", shown && pair.ratio ? to_json(*pair.ratio) : Json(nullptr)},
+            {"statistics", shown && pair.statistics ? to_json(*pair.statistics) : Json(nullptr)},
+            {"explanation", shown ? Json(pair.explanation) : Json(nullptr)},
+            {"ratios", shown ? to_json(pair.ratios) : Json(nullptr)},
+            {"headline", headline(comparison, group, pair)},
+            {"findings", findings_to_json(pair.findings)}};
+  if (pair.versions) json["versions"] = true;
+  return json;
 }
 
 Json optional_estimate(const std::optional<Estimate>& estimate) {

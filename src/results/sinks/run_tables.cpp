@@ -82,6 +82,7 @@ void add_settings(ColumnList& list) {
   using enum ColumnKind;
   list.add("platform", setting, &RunResult::platform);
   list.add("framework", setting, &RunResult::framework);
+  list.add("framework_installation", setting, &RunResult::framework_installation);
   list.add("framework_version", setting, &RunResult::framework_version);
   list.add_reader("model", setting, CellType::text, [](const RunResult& r) { return to_cell(r.model_info.name); });
   list.add_reader("num_parameters", setting, CellType::whole,

@@ -46,7 +46,18 @@ void merge_spellings(const YamlEntry& first, const YamlEntry& second, const std:
       key);
 }
 
+// A text in the place of a section that may be one: "a: /opt/x" becomes "a: {folder: /opt/x}".
+void expand_scalar(const std::string& key, YamlNode& node) {
+  YamlNode section;
+  section.kind = YamlNode::Kind::map;
+  section.origin = node.origin;
+  const Origin origin = node.origin;
+  section.entries.push_back({key, origin, std::move(node)});
+  node = std::move(section);
+}
+
 void canonicalize_at(const KeySchema& schema, YamlNode& node, const std::string& path, Diagnosis& diagnosis) {
+  if (node.is_scalar() && !schema.scalar_key.empty()) expand_scalar(schema.scalar_key, node);
   if (!node.is_map() || schema.kind == KeySchema::Kind::value) return;
   std::vector<YamlEntry> entries;
   for (YamlEntry& entry : node.entries) {
@@ -93,18 +104,19 @@ class ValueCheck {
   }
 
   static bool is_accepted_name(const KeySchema& schema, const std::string& name) {
-    constexpr std::string_view k_letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+    std::string letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+    if (schema.names == NameKind::label) letters += '.';
     const std::vector<std::string> accepted = accepted_keys(schema);
     if (!accepted.empty()) return std::find(accepted.begin(), accepted.end(), name) != accepted.end();
-    return name.size() <= k_longest_name && name.find_first_not_of(k_letters) == std::string::npos && name[0] != '-';
+    return name.size() <= k_longest_name && name.find_first_not_of(letters) == std::string::npos && name[0] != '-';
   }
 
   void report_key(const KeySchema& schema, const YamlEntry& entry, const std::string& path) {
     const std::vector<std::string> accepted = accepted_keys(schema);
     if (accepted.empty()) {
-      diagnosis_.add_error({fmt::format("the name '{}' {} may contain only letters, digits, _ and -, at most {} "
-                                        "characters",
-                                        entry.key.substr(0, k_longest_quote), in_section(path), k_longest_name),
+      diagnosis_.add_error({fmt::format("the name '{}' {} may contain only letters, digits, {}, at most {} characters",
+                                        entry.key.substr(0, k_longest_quote), in_section(path),
+                                        schema.names == NameKind::label ? "_, - and ." : "_ and -", k_longest_name),
                             entry.origin.text(), "it becomes part of file names and of CONFIG_ variables"},
                            join_path(path, entry.key));
       return;

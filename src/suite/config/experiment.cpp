@@ -6,6 +6,7 @@
 #include "config/layout_rules.h"
 #include "spec/model_catalogue.h"
 #include "text/choice.h"
+#include "text/format.h"
 
 namespace tprimat::suite {
 namespace {
@@ -128,6 +129,28 @@ const FrameworkSetup& Experiment::setup_of(Framework framework) const {
   static const FrameworkSetup nothing;
   const auto found = framework_setups.find(framework);
   return found == framework_setups.end() ? nothing : found->second;
+}
+
+const InstallationEntry* FrameworkSetup::find_installation(const std::string& label) const {
+  for (const InstallationEntry& entry : installations)
+    if (entry.label == label) return &entry;
+  return nullptr;
+}
+
+std::optional<Problem> find_unknown_installation(const Experiment& experiment, const FrameworkChoice& choice,
+                                                 const std::string& where) {
+  const FrameworkSetup& setup = experiment.setup_of(choice.framework);
+  if (!choice.label || setup.find_installation(*choice.label) != nullptr) return std::nullopt;
+  const std::string_view id = enum_name(choice.framework);
+  const std::string label = printable(choice.label->substr(0, 64));
+  if (setup.installations.empty())
+    return Problem{fmt::format("the configuration has no installations of {}, so there is no {}@{}", id, id, label),
+                   where,
+                   fmt::format("add frameworks.{}.installations: {{{}: FOLDER}}, or leave @{} out", id, label, label)};
+  std::vector<std::string> labels;
+  for (const InstallationEntry& entry : setup.installations) labels.push_back(entry.label);
+  return Problem{fmt::format("{} has no installation '{}'; it has {}", id, label, join(labels, ", ")), where,
+                 suggest_word(*choice.label, labels)};
 }
 
 const ModelEntry* Experiment::find_model_entry(const std::string& model) const {

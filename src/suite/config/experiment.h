@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
+#include "config/framework_choice.h"
 #include "spec/counted_model.h"
 #include "spec/launcher_settings.h"
 #include "spec/train_spec.h"
@@ -40,6 +42,11 @@ struct PlatformSetup {
 // supports.
 enum class Adapt { strict, nearest };
 
+// One entry under `frameworks.<id>.installations:`: a folder of this machine, or an image and maybe a folder in it.
+struct InstallationEntry {
+  std::string label, folder, image, python;
+};
+
 // One entry under `frameworks:`. What is not stated is that of the platform or of the training.
 struct FrameworkSetup {
   std::string description;
@@ -50,7 +57,10 @@ struct FrameworkSetup {
   std::optional<MomentFormat> moments;
   std::optional<bool> master_weights;
   std::optional<Offload> offload;
-  std::vector<std::string> arguments;  // of its program, passed on as they are
+  std::vector<std::string> arguments;            // of its program, passed on as they are
+  std::vector<InstallationEntry> installations;  // in the order of the file
+
+  const InstallationEntry* find_installation(const std::string& label) const;  // nullptr when there is no such label
 };
 
 struct CheckpointSetup {
@@ -66,8 +76,8 @@ struct Experiment {
   bool profiling = false, logging = true;
   std::vector<ModelEntry> models;  // in the order of the file
   std::map<Platform, PlatformSetup> platforms;
-  std::vector<Framework> frameworks;  // experiment.frameworks or FRAMEWORKS; empty: each platform's own
-  bool all_frameworks = false;        // every one that runs on the platform instead
+  std::vector<FrameworkChoice> frameworks;  // experiment.frameworks or FRAMEWORKS; empty: each platform's own
+  bool all_frameworks = false;              // every one that runs on the platform instead
   Adapt adapt = Adapt::strict;
   std::map<Framework, FrameworkSetup> framework_setups;
   // strategy -> model -> platform -> layout
@@ -111,6 +121,10 @@ TrainSpec make_train_spec(const Experiment& experiment, Platform platform, const
 // whether or not the batch can be split that way.
 TrainSpec make_spec_without_layout(const Experiment& experiment, Platform platform, const std::string& model,
                                    Framework framework);
+
+// Why a choice names none of the framework's installations; nothing if it names one, or leaves it to `paths`.
+std::optional<Problem> find_unknown_installation(const Experiment& experiment, const FrameworkChoice& choice,
+                                                 const std::string& where);
 
 // A model of the configuration, else of the catalogues. Throws Error at `place` for others.
 CountedModel require_counted(const Experiment& experiment, const std::string& name, const std::string& place);

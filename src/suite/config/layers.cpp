@@ -64,20 +64,20 @@ void merge_override(YamlNode& base, const YamlNode& over) {
   for (const YamlEntry& entry : over.entries) merge_override(base[entry.key], entry.value);
 }
 
-const KeySchema* step_into(const KeySchema& schema, const std::string& key) {
-  return schema.kind == KeySchema::Kind::named ? &schema.each[0] : schema.find(key);
-}
-
 const KeySchema& schema_at(const std::string& path) {
   const KeySchema* schema = &config_schema();
-  for (const std::string& part : split_path(path)) schema = step_into(*schema, part);
+  for (const std::string& part : split_key_path(path)) schema = step_into(*schema, part);
   return *schema;
 }
 
 // Text is taken literally; for a list or a section, [..] and {..} are parsed as YAML.
 YamlNode read_override(const KeySchema& schema, const std::string& text, const Origin& origin, Diagnosis& diagnosis) {
   const bool structured = schema.kind != KeySchema::Kind::value || schema.type == ValueType::text_list;
-  if (!structured || text.empty() || (text[0] != '{' && text[0] != '[')) return yaml_scalar(text, origin);
+  if (!structured || text.empty() || (text[0] != '{' && text[0] != '[')) {
+    YamlNode scalar = yaml_scalar(text, origin);
+    canonicalize_keys(schema, scalar, diagnosis);
+    return scalar;
+  }
   YamlDocument document = parse_yaml(text, origin);
   for (const Problem& duplicate : document.duplicates) diagnosis.add_error(duplicate);
   canonicalize_keys(schema, document.root, diagnosis);
@@ -86,7 +86,7 @@ YamlNode read_override(const KeySchema& schema, const std::string& text, const O
 
 void assign(YamlNode& tree, const std::string& path, const YamlNode& value) {
   YamlNode* node = &tree;
-  for (const std::string& part : split_path(path)) {
+  for (const std::string& part : split_key_path(path)) {
     YamlNode& below = (*node)[part];
     if (!below.origin.known()) below.origin = value.origin;
     node = &below;
@@ -184,12 +184,24 @@ void keep_runtime_variables(YamlNode& tree, const Environment& environment) {
   }
 }
 
+// "a.imagee", where "a" exists, is not a new label but a misspelt key.
+void refuse_key_of_label(const KeySchema& schema, const YamlNode& labels, const std::string& part,
+                         const std::string& where) {
+  const size_t dot = part.rfind('.');
+  if (dot == std::string::npos || labels.find(part.substr(0, dot)) == nullptr) return;
+  const std::string key = part.substr(dot + 1);
+  throw Error(Problem{fmt::format("unknown key '{}' in the installation '{}'", key, part.substr(0, dot)), where,
+                      suggest_key(key, schema.each[0])});
+}
+
 // An unknown name that resembles an existing one is a typo, not a new entry.
 void refuse_near_names(const YamlNode& tree, const std::string& path, const std::string& where) {
   const KeySchema* schema = &config_schema();
   const YamlNode* node = &tree;
-  for (const std::string& part : split_path(path)) {
+  for (const std::string& part : split_key_path(path)) {
     const YamlNode* below = node == nullptr ? nullptr : node->find(part);
+    if (schema->names == NameKind::label && node != nullptr && below == nullptr)
+      refuse_key_of_label(*schema, *node, part, where);
     if (schema->kind == KeySchema::Kind::named && schema->names == NameKind::any && node != nullptr &&
         below == nullptr) {
       std::vector<std::string> names;
@@ -208,7 +220,7 @@ void apply_value(YamlNode& tree, const std::string& key, const std::string& text
   try {
     const std::string path = canonical_path(key, origin.text());
     const YamlNode value = read_override(schema_at(path), text, origin, diagnosis);
-    if (!value.is_map()) refuse_near_names(tree, path, origin.text());
+    if (!value.is_map() || text[0] != '{') refuse_near_names(tree, path, origin.text());
     assign(tree, path, value);
   } catch (const Error& error) {
     for (const Problem& problem : error.problems()) diagnosis.add_error(problem);
@@ -233,7 +245,7 @@ std::string_view default_config_text() { return embedded::default_yaml; }
 std::string canonical_path(const std::string& path, const std::string& where) {
   const KeySchema* schema = &config_schema();
   std::string canonical;
-  for (const std::string& part : split_path(path)) {
+  for (const std::string& part : split_key_path(path)) {
     const std::string key = canonical_key(*schema, part);
     const std::vector<std::string> accepted = accepted_keys(*schema);
     const KeySchema* below = step_into(*schema, key);

@@ -17,6 +17,20 @@ struct FrameworkOptimizer {
   }
 };
 
+// A text alone is its folder.
+struct InstallationSection {
+  Text folder, image, python;
+  static constexpr std::string_view scalar_key = "folder";
+  static constexpr auto fields() {
+    using I = InstallationSection;
+    return field_list(
+        field("folder", &I::folder,
+              "its checkout or Python environment: a folder of this machine, or of the image where there is one"),
+        field("image", &I::image, "its container image, for the launchers docker and slurm"),
+        field("python", &I::python, "path of its Python in that image; launch.python_inside when absent"));
+  }
+};
+
 struct FrameworkSection {
   Text description;
   Flag enabled;
@@ -26,6 +40,7 @@ struct FrameworkSection {
   FrameworkOptimizer optimizer;
   std::optional<Offload> offload;
   TextList arguments;
+  Named<InstallationSection, NameKind::label> installations;
   static constexpr auto fields() {
     using F = FrameworkSection;
     return field_list(
@@ -38,7 +53,8 @@ struct FrameworkSection {
         field("offload", &F::offload,
               "state that the host's memory keeps: none, optimizer, or parameters too; for deep, fsdp and tita"),
         field("arguments", &F::arguments,
-              "additional arguments, passed to its program as they are; for prim, settings of its experiment file"));
+              "additional arguments, passed to its program as they are; for prim, settings of its experiment file"),
+        field("installations", &F::installations, "several installations of it, by a label of your choice"));
   }
 };
 

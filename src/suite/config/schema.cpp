@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "config/raw.h"
+#include "config/values.h"
 #include "text/format.h"
 
 namespace tprimat::suite {
@@ -56,6 +57,7 @@ void describe_section(KeySchema& schema) {
     schema.keys.push_back({std::string(each.key), schema_of<Member>(each.doc)});
   });
   if constexpr (requires { S::aliases; }) schema.aliases.assign(std::begin(S::aliases), std::end(S::aliases));
+  if constexpr (requires { S::scalar_key; }) schema.scalar_key = S::scalar_key;
   if constexpr (requires { S::ranges; })
     for (const KeyRange& range : S::ranges)
       for (auto& [key, child] : schema.keys)
@@ -104,6 +106,25 @@ const KeySchema& config_schema() {
   return schema;
 }
 
+const KeySchema* step_into(const KeySchema& schema, const std::string& key) {
+  return schema.kind == KeySchema::Kind::named ? &schema.each[0] : schema.find(key);
+}
+
+std::vector<std::string> split_key_path(const std::string& path) {
+  const std::vector<std::string> parts = split_path(path);
+  std::vector<std::string> elements;
+  const KeySchema* schema = &config_schema();
+  for (size_t i = 0; i < parts.size(); ++i) {
+    std::string element = parts[i];
+    if (schema != nullptr && schema->names == NameKind::label)
+      while (i + 1 < parts.size() && (i + 2 < parts.size() || schema->each[0].find(parts[i + 1]) == nullptr))
+        element += "." + parts[++i];
+    if (schema != nullptr) schema = step_into(*schema, canonical_key(*schema, element));
+    elements.push_back(std::move(element));
+  }
+  return elements;
+}
+
 std::string canonical_key(const KeySchema& schema, const std::string& key) {
   for (const KeyAlias& alias : schema.aliases)
     if (alias.alias == key) return std::string(alias.key);
@@ -140,8 +161,10 @@ std::vector<std::string> known_spellings(const KeySchema& schema) {
 
 std::string describe_type(const KeySchema& schema) {
   if (schema.kind == KeySchema::Kind::named) return "a section with one entry per name";
-  if (schema.kind == KeySchema::Kind::section)
-    return fmt::format("a section with the keys {}", join(accepted_keys(schema), ", "));
+  if (schema.kind == KeySchema::Kind::section) {
+    const std::string keys = fmt::format("a section with the keys {}", join(accepted_keys(schema), ", "));
+    return schema.scalar_key.empty() ? keys : fmt::format("a {}, or {}", schema.scalar_key, keys);
+  }
   switch (schema.type) {
     case ValueType::text: return "a string";
     case ValueType::whole: return "a whole number";

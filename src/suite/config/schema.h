@@ -22,8 +22,8 @@ struct KeyRange {
 enum class ValueType { text, whole, number, boolean, choice, text_list };
 
 // The kind of names in a map of named entries: any (models, strategies), platforms, the frameworks' long names (paths)
-// or their short ones.
-enum class NameKind { any, platform, framework, framework_id };
+// or their short ones, labels of installations, which may hold dots.
+enum class NameKind { any, platform, framework, framework_id, label };
 
 struct NamedSchema;
 
@@ -41,6 +41,7 @@ struct KeySchema {
 
   std::vector<NamedSchema> keys;  // of a section, in the order of the docs
   std::vector<KeyAlias> aliases;  // of a section
+  std::string scalar_key;         // of a section: a text in its place is the value of this key; empty: none may be
 
   NameKind names = NameKind::any;  // of a map of named things
   std::vector<KeySchema> each;     // one element: the shape of every named thing
@@ -55,6 +56,13 @@ struct NamedSchema {
 
 // The whole configuration.
 const KeySchema& config_schema();
+
+// "a.b.c" as its elements. A label that holds dots is one of them: it ends with the path, or before a key of its
+// section that ends the path.
+std::vector<std::string> split_key_path(const std::string& path);
+
+// The shape below `key`, which is in its canonical spelling; nullptr when there is none.
+const KeySchema* step_into(const KeySchema& schema, const std::string& key);
 
 // The canonical spelling of one path element inside `schema`: an alias becomes its key, "nvidia" becomes "nvd", "prim"
 // "primus". Other words come back as they are.

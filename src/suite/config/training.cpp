@@ -34,14 +34,15 @@ void resolve_chosen_frameworks(Draft& draft) {
       draft.experiment.all_frameworks = true;
       continue;
     }
-    if (const auto framework = parse_enum<Framework>(name)) {
-      draft.experiment.frameworks.push_back(*framework);
-      name = enum_name(*framework);
+    if (const auto choice = find_framework_choice(name)) {
+      draft.experiment.frameworks.push_back(*choice);
+      name = choice->name();
       continue;
     }
+    const std::string id = name.substr(0, name.find('@'));
     draft.diagnosis.add_error(
-        {fmt::format("'{}' is not a framework; the choices are {} and all", name, enum_choices<Framework>()),
-         origin_of(draft.tree, "experiment.frameworks"), suggest_word(name, names_of<Framework>())});
+        {fmt::format("'{}' is not a framework; the choices are {} and all", id, enum_choices<Framework>()),
+         origin_of(draft.tree, "experiment.frameworks"), suggest_word(id, names_of<Framework>())});
   }
 }
 

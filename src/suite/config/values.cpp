@@ -1,5 +1,6 @@
 #include "config/values.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -72,17 +73,29 @@ std::string join_path(const std::string& above, const std::string& key) {
   return above.empty() ? key : above + "." + key;
 }
 
+// The value of the longest key with which `path` begins, since a key may hold dots; takes that key off the path.
+static const YamlNode* step_down(const YamlNode& node, std::string_view& path) {
+  const YamlEntry* found = nullptr;
+  for (const YamlEntry& entry : node.entries) {
+    const std::string& key = entry.key;
+    const bool begins = path.starts_with(key) && (path.size() == key.size() || path[key.size()] == '.');
+    if (begins && (found == nullptr || key.size() > found->key.size())) found = &entry;
+  }
+  if (found == nullptr) return nullptr;
+  path.remove_prefix(std::min(path.size(), found->key.size() + 1));
+  return &found->value;
+}
+
 const YamlNode* find_path(const YamlNode& root, std::string_view path) {
   const YamlNode* node = &root;
-  for (const std::string& part : split_path(path))
-    if ((node = node->find(part)) == nullptr) return nullptr;
+  while (node != nullptr && !path.empty()) node = step_down(*node, path);
   return node;
 }
 
 Origin find_origin(const YamlNode& root, std::string_view path) {
   const YamlNode* node = &root;
-  for (const std::string& part : split_path(path)) {
-    const YamlNode* below = node->find(part);
+  while (!path.empty()) {
+    const YamlNode* below = step_down(*node, path);
     if (below == nullptr) break;
     node = below;
   }

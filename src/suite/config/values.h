@@ -17,7 +17,7 @@ std::optional<bool> parse_boolean(const YamlNode& node);   // true or false
 // [a, b]; also  a, b  or  a b  in one text, as environment variables have it.
 std::optional<std::vector<std::string>> parse_text_list(const YamlNode& node);
 
-// The node at "a.b.c"; nullptr when there is none.
+// The node at "a.b.c"; nullptr when there is none. A key of the tree may hold dots itself; the longest counts.
 const YamlNode* find_path(const YamlNode& root, std::string_view path);
 
 // The origin of "a.b.c", or of its nearest parent.

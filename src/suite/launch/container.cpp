@@ -46,7 +46,7 @@ void place_in_container(const Placement& placement, LaunchPlan& plan) {
   run.program = settings.program.value_or(find_container_program().value_or(ContainerProgram::docker));
   run.platform = request.platform;
   run.name = placement.name;
-  run.image = settings.image.empty() ? default_image(request.platform) : settings.image;
+  run.image = image_of(request.launch, request.platform);
   run.shm_size = settings.shm_size;
   run.volumes = plan.mounts;
   for (const auto& [name, value] : plan.environment) run.variables.push_back(name);
@@ -99,6 +99,11 @@ void require_mountable(const std::string& path, std::string_view separators, con
       where, remedy});
 }
 
+std::string image_of(const LauncherSettings& launch, Platform platform) {
+  if (launch.launcher == Launcher::slurm) return launch.slurm.container_image;
+  return launch.docker.image.empty() ? default_image(platform) : launch.docker.image;
+}
+
 std::string mount_of_folder(const std::string& folder, std::string_view separators, const std::string& where,
                             const std::string& remedy) {
   require_mountable(folder, separators, where, remedy);
@@ -119,12 +124,10 @@ Arguments list_mounts(const LaunchRequest& request, bool with_program) {
 
 Arguments folders_needed(const LaunchRequest& request) {
   const TrainSpec& spec = request.spec;
-  std::set<std::string> wanted = {request.paths.folder,
-                                  request.paths.working_directory,
-                                  request.checkout.installation,
-                                  spec.checkpoint.initial_weights,
-                                  spec.checkpoint.load.value_or(""),
+  std::set<std::string> wanted = {request.paths.folder, request.paths.working_directory,
+                                  spec.checkpoint.initial_weights, spec.checkpoint.load.value_or(""),
                                   request.model_notes.tokenizer_path};
+  if (!request.checkout.in_image) wanted.insert(request.checkout.installation);
   if (!spec.data.is_synthetic()) wanted.insert(fs::path(spec.data.dataset).parent_path());
   Arguments folders;  // a folder precedes its subfolders
   for (const std::string& path : wanted) {

@@ -33,6 +33,9 @@ std::vector<std::string> container_arguments(const ContainerRun& run);
 // The image of a platform as `tprimat docker build` names it: "tprimat:nvd".
 std::string default_image(Platform platform);
 
+// The image of a launcher that starts one.
+std::string image_of(const LauncherSettings& launch, Platform platform);
+
 // Throws Error where the path holds a separator of a mount list.
 void require_mountable(const std::string& path, std::string_view separators, const std::string& where,
                        const std::string& remedy);

@@ -14,6 +14,9 @@
 
 namespace tprimat::suite {
 
+// The version of a checkout that states none.
+inline constexpr std::string_view k_unknown_version = "not known";
+
 // How a framework was found on this machine.
 struct Installation {
   std::string version;
@@ -24,6 +27,13 @@ struct Installation {
 struct LoadedCheckpoint {
   std::string folder;  // of checkpoints
   int64_t step = 0;
+};
+
+// The upstream versions that a framework's plan was checked against.
+struct CheckedVersions {
+  std::string_view program;                // "Megatron-LM"; empty: none are known
+  std::vector<std::string_view> versions;  // as `find` states them; of a commit at least its first seven digits
+  std::string_view beside = {};            // what was checked with it: "PyTorch 2.13.0"
 };
 
 // Everything the suite knows about one framework.
@@ -44,6 +54,8 @@ struct FrameworkModule {
   // What a request states in a file, as the program's own arguments: for a message about arguments that replace it.
   std::vector<std::string> (*stated_in_files)(const LaunchRequest&) = nullptr;
   LoadedCheckpoint (*find_checkpoint)(const std::filesystem::path&) = nullptr;  // loaded_checkpoint.h; it loads none
+  bool is_environment = false;  // its installation is a Python environment, not a checkout
+  CheckedVersions checked = {};
 };
 
 // Collects the parts of a training that a framework does not support.
@@ -80,6 +92,13 @@ std::optional<Problem> find_lacking(const FrameworkModule& module, Platform plat
 void require_installed(const FrameworkModule& module, const Checkout& checkout, Platform platform);
 
 bool runs_on(const FrameworkModule& module, Platform platform);
+
+// "Transformers 5.23.0 (with PyTorch 2.13.0)"; empty where no checked version is known.
+std::string describe_checked(const FrameworkModule& module);
+
+// What to know of an installed version that the plan was not checked against; nothing for one that it was, and for one
+// that is not known.
+std::optional<std::string> find_unchecked_version(const FrameworkModule& module, const std::string& installed);
 
 // Its checkout, as `paths:` of the configuration states it: "primus.installation" -> folder.
 Checkout checkout_of(const FrameworkModule& module, const std::map<std::string, std::string>& paths);

@@ -62,10 +62,11 @@ struct RunPaths {
   std::string working_directory;
 };
 
-// A checkout of a framework that is not a package, as `paths:` of the configuration names it.
+// Where a framework is, as `paths:` or one of its `installations:` in the configuration names it.
 struct Checkout {
-  std::string installation;  // folder; empty: not stated
+  std::string installation;  // folder of a checkout or a Python environment; empty: not stated
   std::string config_dir, run_script;
+  bool in_image = false;  // the folder is one of the container's image, not of this machine
 };
 
 // The configuration of a model beyond its shape.

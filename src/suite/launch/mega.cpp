@@ -232,6 +232,8 @@ FrameworkModule mega_module() {
   module.takes_arguments = true;
   module.unmarked = {Profiler::rocprofv3};  // on ROCm, PyTorch's cudaProfilerStart does nothing
   module.find_checkpoint = find_megatron_checkpoint;
+  // The model and data of Megatron Core 0.16.1, the flags of these commits.
+  module.checked = {"Megatron-LM", {"0.16.1", "000c4ac24f61", "8c090f2a7f11"}};
   return module;
 }
 

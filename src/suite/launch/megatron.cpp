@@ -105,7 +105,7 @@ void add_checkpoint_arguments(ArgumentList& list, const TrainSpec& spec, const s
 std::optional<Installation> find_pretrain_script(const fs::path& folder) {
   std::error_code unreadable;
   if (!fs::exists(folder / k_pretrain_script, unreadable)) return std::nullopt;
-  return Installation{find_checkout_revision(folder).value_or("not known"), folder.string()};
+  return Installation{find_checkout_revision(folder).value_or(std::string(k_unknown_version)), folder.string()};
 }
 
 TrainProgram run_pretrain_script(Framework framework, const fs::path& folder, const LaunchRequest& request) {

@@ -216,6 +216,7 @@ FrameworkModule mgds_module() {
   module.takes_arguments = true;
   module.unmarked = {Profiler::nsys, Profiler::rocprofv3};
   module.find_checkpoint = find_megatron_deepspeed_checkpoint;
+  module.checked = {"Megatron-DeepSpeed", {"207b2d5aad1e"}, "DeepSpeed 0.19.8"};  // its flags
   return module;
 }
 

@@ -78,10 +78,13 @@ TrainProgram plan_nemo(const LaunchRequest& request) {
 // has the package megatron-bridge: `paths.nemo.installation`, the environment of `frameworks/setup.sh nemo`, or the
 // python3 in PATH (NVIDIA's NeMo container), in this order.
 FrameworkModule nemo_module() {
-  return {Framework::nemo, "NVIDIA NeMo (Megatron-Bridge)",
-          {Platform::nvd}, find_nemo,
-          plan_nemo,       "run in NVIDIA's NeMo container, or run frameworks/setup.sh nemo",
-          "nemo",          {Profiler::nsys, Profiler::torch}};
+  FrameworkModule module = {Framework::nemo, "NVIDIA NeMo (Megatron-Bridge)",
+                            {Platform::nvd}, find_nemo,
+                            plan_nemo,       "run in NVIDIA's NeMo container, or run frameworks/setup.sh nemo",
+                            "nemo",          {Profiler::nsys, Profiler::torch}};
+  module.is_environment = true;
+  module.checked = {"Megatron-Bridge", {"0.3.1"}, "Megatron Core 0.16.1"};  // its configuration
+  return module;
 }
 
 }  // namespace tprimat::suite

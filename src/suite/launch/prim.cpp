@@ -97,7 +97,7 @@ std::optional<Installation> find_prim(const Checkout& checkout) {
   std::error_code failure;
   if (!fs::exists(folder / "primus", failure) || !fs::exists(folder / primus_script(checkout), failure))
     return std::nullopt;
-  return Installation{find_checkout_revision(folder).value_or("not known"), folder.string()};
+  return Installation{find_checkout_revision(folder).value_or(std::string(k_unknown_version)), folder.string()};
 }
 
 TrainProgram plan_prim(const LaunchRequest& asked) {
@@ -140,6 +140,7 @@ FrameworkModule prim_module() {
       {Profiler::torch, Profiler::rocprofv3}};
   module.unmarked = {Profiler::rocprofv3};
   module.takes_arguments = true;
+  module.checked = {"Primus", {"93acc72", "85c51c0", "711b97c", "0249dae"}};  // the keys of its experiment file
   return module;
 }
 

@@ -227,11 +227,18 @@ TrainProgram plan_deep(const LaunchRequest& request) {
   return program;
 }
 
+// The virtual environment that is stated, else <python_environments()>/<id>.
+fs::path environment_of(Framework id, const Checkout& checkout) {
+  return checkout.installation.empty() ? python_environments() / enum_name(id) : fs::path(checkout.installation);
+}
+
 FrameworkModule module_of(const PythonFramework& framework, std::string_view long_name,
                           decltype(FrameworkModule::find) find, decltype(FrameworkModule::plan) plan,
                           std::string_view installing) {
-  return {framework.id, long_name, {Platform::nvd, Platform::amd, Platform::cpu},         find, plan,
-          installing,   "",        {Profiler::nsys, Profiler::rocprofv3, Profiler::torch}};
+  FrameworkModule module = {framework.id, long_name, {Platform::nvd, Platform::amd, Platform::cpu},         find, plan,
+                            installing,   "",        {Profiler::nsys, Profiler::rocprofv3, Profiler::torch}};
+  module.is_environment = true;
+  return module;
 }
 
 }  // namespace
@@ -251,8 +258,8 @@ TrainProgram run_adapter(std::string_view script, const LaunchRequest& request) 
   return program;
 }
 
-std::optional<Installation> find_adapter_environment(Framework id, std::string_view package) {
-  const fs::path environment = python_environments() / enum_name(id);
+std::optional<Installation> find_adapter_environment(Framework id, std::string_view package, const Checkout& checkout) {
+  const fs::path environment = environment_of(id, checkout);
   std::error_code failure;
   if (!fs::exists(environment / "bin" / "python", failure)) return std::nullopt;
   const auto version = find_package_version(environment, package);
@@ -261,7 +268,7 @@ std::optional<Installation> find_adapter_environment(Framework id, std::string_v
 }
 
 void use_adapter_environment(Framework id, const LaunchRequest& request, TrainProgram& program) {
-  program.python = (python_environments() / enum_name(id) / "bin" / "python").string();
+  program.python = (environment_of(id, request.checkout) / "bin" / "python").string();
   if (request.platform == Platform::cpu && request.spec.threads > 0)
     program.environment["OMP_NUM_THREADS"] = std::to_string(request.spec.threads);
   if (const auto& flash = request.settings.flash_attention)
@@ -271,27 +278,33 @@ void use_adapter_environment(Framework id, const LaunchRequest& request, TrainPr
 // Hugging Face Transformers: its Trainer; several ranks under torchrun.
 FrameworkModule tran_module() {
   FrameworkModule module = module_of(
-      k_tran, "HF Transformers", [](const Checkout&) { return find_adapter_environment(k_tran.id, k_tran.package); },
-      plan_tran, "run frameworks/setup.sh tran");
+      k_tran, "HF Transformers",
+      [](const Checkout& checkout) { return find_adapter_environment(k_tran.id, k_tran.package, checkout); }, plan_tran,
+      "run frameworks/setup.sh tran");
   module.sets_formats = true;
+  module.checked = {"Transformers", {"5.23.0"}, "PyTorch 2.13.0, Accelerate 1.15.0"};
   return module;
 }
 
 // PyTorch FSDP2 (fully_shard). Without a zero_stage it shards everything, as ZeRO-3.
 FrameworkModule fsdp_module() {
   FrameworkModule module = module_of(
-      k_fsdp, "PyTorch FSDP2", [](const Checkout&) { return find_adapter_environment(k_fsdp.id, k_fsdp.package); },
-      plan_fsdp, "run frameworks/setup.sh fsdp");
+      k_fsdp, "PyTorch FSDP2",
+      [](const Checkout& checkout) { return find_adapter_environment(k_fsdp.id, k_fsdp.package, checkout); }, plan_fsdp,
+      "run frameworks/setup.sh fsdp");
   module.offloads = true;
+  module.checked = {"PyTorch", {"2.13.0"}, "Transformers 5.23.0"};
   return module;
 }
 
 // DeepSpeed's engine with ZeRO-0 to 3.
 FrameworkModule deep_module() {
   FrameworkModule module = module_of(
-      k_deep, "DeepSpeed", [](const Checkout&) { return find_adapter_environment(k_deep.id, k_deep.package); },
-      plan_deep, "run frameworks/setup.sh deep");
+      k_deep, "DeepSpeed",
+      [](const Checkout& checkout) { return find_adapter_environment(k_deep.id, k_deep.package, checkout); }, plan_deep,
+      "run frameworks/setup.sh deep");
   module.offloads = true;
+  module.checked = {"DeepSpeed", {"0.19.8"}, "PyTorch 2.13.0, Transformers 5.23.0"};
   return module;
 }
 

@@ -11,8 +11,9 @@ namespace tprimat::suite {
 // train_spec.json and in adapter/ the script with the modules that it shares with others.
 TrainProgram run_adapter(std::string_view script, const LaunchRequest& request);
 
-// The virtual environment <python_environments()>/<id> with the package in it; nothing where one of the two is missing.
-std::optional<Installation> find_adapter_environment(Framework id, std::string_view package);
+// The virtual environment that is stated, else <python_environments()>/<id>, with the package in it; nothing where one
+// of the two is missing.
+std::optional<Installation> find_adapter_environment(Framework id, std::string_view package, const Checkout& checkout);
 
 // Its Python; and the experiment's threads and attention, as the adapters read them.
 void use_adapter_environment(Framework id, const LaunchRequest& request, TrainProgram& program);

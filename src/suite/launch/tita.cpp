@@ -118,8 +118,8 @@ void add_titan_deviations(std::vector<Deviation>& list, const TrainSpec& spec) {
         {"recompute", "selective: repeats the attention core", "selective: keeps attention and every second product"});
 }
 
-std::optional<Installation> find_tita(const Checkout&) {
-  return find_adapter_environment(Framework::tita, k_titan_package);
+std::optional<Installation> find_tita(const Checkout& checkout) {
+  return find_adapter_environment(Framework::tita, k_titan_package, checkout);
 }
 
 TrainProgram plan_tita(const LaunchRequest& request) {
@@ -145,6 +145,7 @@ FrameworkModule tita_module() {
                             "",
                             {Profiler::nsys, Profiler::rocprofv3, Profiler::torch}};
   module.sets_formats = module.offloads = module.takes_arguments = true;
+  module.is_environment = true;
   return module;
 }
 

@@ -244,8 +244,7 @@ void add_rows(const PlannedRun& run, TextTable& table) {
       known->second += ", " + change;
   }
   for (const auto& [reason, changes] : rows)
-    table.rows.push_back(
-        {std::string(enum_name(run.framework)), run.spec.model.name, run.spec.parallel.strategy, changes, reason});
+    table.rows.push_back({name_framework(run), run.spec.model.name, run.spec.parallel.strategy, changes, reason});
 }
 
 }  // namespace

@@ -11,8 +11,12 @@
 namespace tprimat::suite {
 namespace {
 
+std::string framework_of(const TrainingOutcome& outcome) {
+  return FrameworkChoice(outcome.framework, outcome.installation).name();
+}
+
 std::string profile_label(const ProfileOutcome& outcome) {
-  return fmt::format("profile of {} {} ({})", enum_name(outcome.framework), outcome.model, outcome.strategy);
+  return fmt::format("profile of {} {} ({})", framework_of(outcome), outcome.model, outcome.strategy);
 }
 
 std::string status_text(const RunOutcome& outcome) {
@@ -30,6 +34,7 @@ TrainingOutcome ending_of(const PlannedRun& run, RunStatus status, std::string r
   TrainingOutcome outcome;
   outcome.platform = run.platform;
   outcome.framework = run.framework;
+  outcome.installation = run.installation;
   outcome.model = run.spec.model.name;
   outcome.strategy = run.spec.parallel.strategy;
   outcome.status = status;
@@ -38,7 +43,7 @@ TrainingOutcome ending_of(const PlannedRun& run, RunStatus status, std::string r
 }
 
 std::string name_of(const RunOutcome& outcome) {
-  return fmt::format("{} {} ({}, run {})", enum_name(outcome.framework), outcome.model, outcome.strategy, outcome.run);
+  return fmt::format("{} {} ({}, run {})", framework_of(outcome), outcome.model, outcome.strategy, outcome.run);
 }
 
 // "native gpt (single, run 1): 41.2 % of the device's matmul peak, 205 GFLOP/s (measured:cpu:bf16)"
@@ -96,7 +101,7 @@ std::string render_profiles(const std::vector<ProfileOutcome>& outcomes) {
   std::string sentences;
   for (const ProfileOutcome& each : outcomes) {
     table.rows.push_back(
-        {std::string(enum_name(each.platform)), std::string(enum_name(each.framework)), each.model, each.strategy,
+        {std::string(enum_name(each.platform)), framework_of(each), each.model, each.strategy,
          std::string(enum_name(each.profiler)), fmt::format("{} to {}", each.first_step, each.last_step),
          std::string(enum_name(each.status)) + (each.resumed ? " (resumed)" : ""), each.trace.value_or("-")});
     if (each.status != RunStatus::complete)
@@ -144,8 +149,8 @@ std::string render_report(const SuiteReport& report) {
   table.right = {4, 6, 7, 8};
   std::string sentences;
   for (const RunOutcome& each : report.outcomes) {
-    table.rows.push_back({std::string(enum_name(each.platform)), std::string(enum_name(each.framework)), each.model,
-                          each.strategy, fmt::format("{}", each.run), status_text(each),
+    table.rows.push_back({std::string(enum_name(each.platform)), framework_of(each), each.model, each.strategy,
+                          fmt::format("{}", each.run), status_text(each),
                           each.steps ? fmt::format("{}", *each.steps) : "-",
                           or_dash(each.tokens_per_second, format_count), or_dash(each.mfu, percent),
                           each.result_path.empty() ? "-" : each.result_path});

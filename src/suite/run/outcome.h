@@ -15,6 +15,7 @@ namespace tprimat::suite {
 struct TrainingOutcome {
   Platform platform = Platform::cpu;
   Framework framework = Framework::native;
+  std::optional<std::string> installation;  // its label, where one was chosen
   std::string model, strategy;
   RunStatus status = RunStatus::complete;
   bool resumed = false;               // a complete result of the same configuration existed
@@ -32,6 +33,7 @@ struct ProfileOutcome : TrainingOutcome {
     using O = ProfileOutcome;
     return field_list(
         field("platform", &O::platform, "nvd, amd or cpu"), field("framework", &O::framework, "what trained"),
+        field("installation", &O::installation, "its label, where the framework has several"),
         field("model", &O::model, "key of the model"), field("strategy", &O::strategy, "name of the layout"),
         field("profiler", &O::profiler, "what recorded"), field("first_step", &O::first_step, "that was recorded"),
         field("last_step", &O::last_step, "that was recorded"), field("status", &O::status, "how the run ended"),
@@ -63,6 +65,7 @@ struct RunOutcome : TrainingOutcome {
     using O = RunOutcome;
     return field_list(
         field("platform", &O::platform, "nvd, amd or cpu"), field("framework", &O::framework, "what trained"),
+        field("installation", &O::installation, "its label, where the framework has several"),
         field("model", &O::model, "key of the model"), field("strategy", &O::strategy, "name of the layout"),
         field("run", &O::run, "number of the repetition"), field("status", &O::status, "how the run ended"),
         field("resumed", &O::resumed, "the result was there already"),

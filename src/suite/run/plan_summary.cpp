@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "run/version_notes.h"
 #include "text/format.h"
 
 namespace tprimat::suite {
@@ -82,6 +83,7 @@ Lines list_settings(const PlannedRun& run, const Forecast& known) {
                  {"precision", describe_formats(spec)},
                  {"data set", spec.data.dataset},
                  {"memory", describe_memory(known)}};
+  if (const std::string version = describe_version(run); !version.empty()) lines.emplace_back("version", version);
   for (const Deviation& each : run.plan.deviations) lines.emplace_back("deviates", describe_deviation(each));
   for (const std::string& mount : run.plan.mounts) lines.emplace_back("mounts", mount);
   return lines;

@@ -24,7 +24,7 @@ struct ProfileRecord {
   std::string kind = "profile";
   Platform platform = Platform::cpu;
   Framework framework = Framework::native;
-  std::optional<std::string> framework_version;
+  std::optional<std::string> framework_installation, framework_version;
   std::string model, strategy, timestamp, config_hash;
   Profiler profiler = Profiler::torch;
   int64_t first_step = 1, last_step = 1;
@@ -36,6 +36,7 @@ struct ProfileRecord {
     return field_list(
         field("kind", &R::kind, "always profile: no figure of such a run is a measurement"),
         field("platform", &R::platform, "nvd, amd or cpu"), field("framework", &R::framework, "what trained"),
+        field("framework_installation", &R::framework_installation, "its label, where the framework has several"),
         field("framework_version", &R::framework_version, "of what trained"),
         field("model", &R::model, "key of the model"), field("strategy", &R::strategy, "name of the layout"),
         field("timestamp", &R::timestamp, "of the start, UTC"),
@@ -134,6 +135,7 @@ class ProfileRun {
   ProfileRecord record_of(const RunResult& result) const {
     return {.platform = run_.platform,
             .framework = run_.framework,
+            .framework_installation = run_.installation,
             .framework_version = run_.framework_version,
             .model = run_.spec.model.name,
             .strategy = run_.spec.parallel.strategy,

@@ -9,6 +9,7 @@
 
 #include "extract/extracted_log.h"
 #include "extract/logged_figures.h"
+#include "launch/container.h"
 #include "result/run_result.h"
 #include "result/sampled_devices.h"
 #include "result/summary.h"
@@ -17,6 +18,7 @@
 #include "run/failure.h"
 #include "run/forecast.h"
 #include "run/rank_environment.h"
+#include "run/version_notes.h"
 
 namespace tprimat::suite {
 namespace {
@@ -273,6 +275,7 @@ RunResult describe_run(const PlannedRun& run, const TrainingTrace& trace, const 
   RunResult result;
   result.platform = run.platform;
   result.framework = run.framework;
+  result.framework_installation = run.installation;
   result.framework_version = run.framework_version;
   fill_asked_facts(result, run.spec);
   result.timestamp = trace.timestamp;
@@ -282,6 +285,8 @@ RunResult describe_run(const PlannedRun& run, const TrainingTrace& trace, const 
   if (elsewhere && run.platform != Platform::cpu) refuse_partial_energy(result, 0);
   result.gpu_info = describe_device(run, machine);
   result.environment = describe_environment(machine, around.libraries, environment_of_ranks(run));
+  if (const LauncherSettings& launch = run.request.launch; launch.in_container())
+    result.environment["container_image"] = image_of(launch, run.platform);
   if (run.platform == Platform::cpu && !elsewhere)
     result.environment["cpu_threads_used"] = std::to_string(used_threads(run, machine.cpu));
   result.config_hash = run.config_hash;
@@ -289,6 +294,7 @@ RunResult describe_run(const PlannedRun& run, const TrainingTrace& trace, const 
   describe_ending(result, trace);
   describe_steps(result, trace, run.spec);
   audit_run(result, run);
+  note_version(result);
   return result;
 }
 

@@ -11,6 +11,7 @@
 #include "launch/loaded_checkpoint.h"
 #include "launch/profilers.h"
 #include "run/adapt.h"
+#include "run/chosen_framework.h"
 #include "run/forecast.h"
 #include "text/choice.h"
 #include "text/format.h"
@@ -42,9 +43,9 @@ class SuitePlanner {
     strategies_ = request_.strategies.empty() ? std::vector{experiment_.methodology} : request_.strategies;
     claimed_ = {{(output_folder() / "runs").string(), "the folder of step records"}};
     SuitePlan suite;
-    const std::vector<const FrameworkModule*> modules = choose_frameworks(suite);
+    const std::vector<ChosenFramework> frameworks = choose_frameworks(suite);
     for (const std::string& model : models_)
-      for (const std::string& strategy : strategies_) add_in_turn(suite, modules, model, strategy);
+      for (const std::string& strategy : strategies_) add_in_turn(suite, frameworks, model, strategy);
     if (suite.runs.empty()) throw Error(suite.unavailable, refused_with_);
     return suite;
   }
@@ -52,7 +53,7 @@ class SuitePlanner {
  private:
   std::vector<std::string> names_of_frameworks() const {
     std::vector<std::string> names;
-    for (const Framework each : request_.frameworks) names.emplace_back(enum_name(each));
+    for (const FrameworkChoice& each : request_.frameworks) names.push_back(each.name());
     return names;
   }
 
@@ -62,7 +63,7 @@ class SuitePlanner {
         throw Error(Problem{fmt::format("'{}' is named twice", *name), option, "name it once; --runs N repeats it"});
   }
 
-  std::vector<Framework> frameworks_asked(Platform platform) const {
+  std::vector<FrameworkChoice> frameworks_asked(Platform platform) const {
     if (!request_.frameworks.empty()) return request_.frameworks;
     if (asks_for_all()) return enabled(all_on(platform));
     if (!experiment_.frameworks.empty()) return enabled(experiment_.frameworks);
@@ -73,22 +74,23 @@ class SuitePlanner {
     return request_.all_frameworks || (request_.frameworks.empty() && experiment_.all_frameworks);
   }
 
-  static std::vector<Framework> all_on(Platform platform) {
-    std::vector<Framework> all;
+  static std::vector<FrameworkChoice> all_on(Platform platform) {
+    std::vector<FrameworkChoice> all;
     for (const FrameworkModule& module : framework_modules())
-      if (runs_on(module, platform)) all.push_back(module.id);
+      if (runs_on(module, platform)) all.emplace_back(module.id);
     return all;
   }
 
-  std::vector<Framework> enabled(std::vector<Framework> frameworks) const {
-    std::erase_if(frameworks, [&](Framework each) { return !experiment_.setup_of(each).enabled; });
+  std::vector<FrameworkChoice> enabled(std::vector<FrameworkChoice> frameworks) const {
+    std::erase_if(frameworks,
+                  [&](const FrameworkChoice& each) { return !experiment_.setup_of(each.framework).enabled; });
     return frameworks;
   }
 
   bool can_run_something(Platform platform) const {
     if (!experiment_.platforms.contains(platform)) return false;
-    return std::ranges::any_of(frameworks_asked(platform), [&](Framework framework) {
-      const FrameworkModule* module = find_framework(framework);
+    return std::ranges::any_of(frameworks_asked(platform), [&](const FrameworkChoice& choice) {
+      const FrameworkModule* module = find_framework(choice.framework);
       return module != nullptr && runs_on(*module, platform);
     });
   }
@@ -126,15 +128,25 @@ class SuitePlanner {
                         "--model", suggest_word_or(model, names, "choose one of these, or add it under models:")});
   }
 
-  std::vector<const FrameworkModule*> choose_frameworks(SuitePlan& suite) const {
-    std::vector<const FrameworkModule*> modules;
+  // A label that does not exist, or that the launcher cannot start, is a fault of the request: nothing runs then.
+  void require_installations() const {
+    const std::string where = request_.frameworks.empty() ? "experiment.frameworks" : "--framework";
+    for (const FrameworkChoice& choice : frameworks_asked(platform_))
+      if (const FrameworkModule* module = find_framework(choice.framework))
+        choose_installation(experiment_, *module, choice, where);
+  }
+
+  std::vector<ChosenFramework> choose_frameworks(SuitePlan& suite) const {
+    require_installations();
+    std::vector<ChosenFramework> frameworks;
     ExitStatus refused = ExitStatus::missing_component;
-    for (const Framework framework : frameworks_asked(platform_)) {
+    for (const FrameworkChoice& choice : frameworks_asked(platform_)) {
       try {
-        const FrameworkModule& module = require_framework(framework, platform_);
-        if (must_be_installed()) require_installed(module, checkout_of(module, experiment_.paths), platform_);
+        const FrameworkModule& module = require_framework(choice.framework, platform_);
+        ChosenFramework chosen = choose_installation(experiment_, module, choice, "");
+        if (request_.presence == Presence::installed) chosen.require_installed(platform_);
         if (request_.profile) require_profiler_of(module);
-        modules.push_back(&module);
+        frameworks.push_back(std::move(chosen));
       } catch (const Error& error) {
         const bool skips = asks_for_all() && error.status() == ExitStatus::missing_component;
         std::vector<Problem>& list = skips ? suite.skipped : suite.unavailable;
@@ -144,10 +156,10 @@ class SuitePlanner {
     }
     std::vector<Problem> reasons = suite.unavailable;
     reasons.insert(reasons.end(), suite.skipped.begin(), suite.skipped.end());
-    if (modules.empty() && reasons.empty())
+    if (frameworks.empty() && reasons.empty())
       throw Error(Problem{"every framework is switched off", "frameworks", "set enabled: true for one of them"});
-    if (modules.empty()) throw Error(reasons, refused);
-    return modules;
+    if (frameworks.empty()) throw Error(reasons, refused);
+    return frameworks;
   }
 
   void require_profiler_of(const FrameworkModule& module) const {
@@ -155,52 +167,51 @@ class SuitePlanner {
     if (request_.presence == Presence::installed) require_profiler(profiler_module(profiler));
   }
 
-  // A container's image brings the frameworks with it.
-  bool must_be_installed() const {
-    return request_.presence == Presence::installed && !experiment_.launch.in_container();
-  }
-
-  std::optional<Installation> find_installed(const FrameworkModule& module) const {
-    return experiment_.launch.in_container() ? std::nullopt : module.find(checkout_of(module, experiment_.paths));
-  }
-
   ModelNotes notes_of(const std::string& model) const {
     const ModelEntry& entry = *experiment_.find_model_entry(model);
     return {entry.tokenizer_path.value_or(""), entry.nemo_recipe.value_or(""), entry.primus_config.value_or("")};
   }
 
-  LaunchRequest request_of(const FrameworkModule& module, const PlannedRun& run) const {
+  LaunchRequest request_of(const ChosenFramework& chosen, const PlannedRun& run) const {
     return {run.spec,
             run.platform,
             run.setup.settings,
             notes_of(run.spec.model.name),
-            checkout_of(module, experiment_.paths),
+            chosen.checkout,
             paths_of(run),
             request_.own_program,
-            experiment_.launch,
+            chosen.launch,
             run.profile,
-            experiment_.setup_of(module.id).arguments,
+            experiment_.setup_of(chosen.module->id).arguments,
             request_.program_files};
   }
 
   // Frameworks alternate (A B C A B C), so that a machine that gets warm or busy slows all of them alike.
-  void add_in_turn(SuitePlan& suite, const std::vector<const FrameworkModule*>& modules, const std::string& model,
+  void add_in_turn(SuitePlan& suite, const std::vector<ChosenFramework>& frameworks, const std::string& model,
                    const std::string& strategy) {
     SuitePlan all;
-    for (const FrameworkModule* module : modules)
-      for (const TrainSpec& spec : list_specs(all, *module, model, strategy)) add_runs(all, *module, spec);
-    suite.unavailable.insert(suite.unavailable.end(), all.unavailable.begin(), all.unavailable.end());
+    for (const ChosenFramework& chosen : frameworks)
+      for (const TrainSpec& spec : list_specs(all, chosen, model, strategy)) add_runs(all, chosen, spec);
+    add_each_once(suite.unavailable, all.unavailable);
     std::stable_sort(all.runs.begin(), all.runs.end(),
                      [](const PlannedRun& a, const PlannedRun& b) { return a.run < b.run; });
     std::move(all.runs.begin(), all.runs.end(), std::back_inserter(suite.runs));
   }
 
-  std::vector<TrainSpec> list_specs(SuitePlan& suite, const FrameworkModule& module, const std::string& model,
+  // Two installations of one framework refuse the same.
+  static void add_each_once(std::vector<Problem>& list, const std::vector<Problem>& more) {
+    for (auto problem = more.begin(); problem != more.end(); ++problem) {
+      const auto same = [&](const Problem& each) { return each.what == problem->what && each.where == problem->where; };
+      if (std::none_of(more.begin(), problem, same)) list.push_back(*problem);
+    }
+  }
+
+  std::vector<TrainSpec> list_specs(SuitePlan& suite, const ChosenFramework& chosen, const std::string& model,
                                     const std::string& strategy) {
-    if (!request_.choose_layouts) return {make_spec(module.id, model, strategy)};
-    const TrainSpec spec = make_spec_without_layout(experiment_, platform_, model, module.id);
-    PlannedRun training = without_launch(module, complete(spec), 1);
-    training.request = request_of(module, training);
+    if (!request_.choose_layouts) return {make_spec(chosen.module->id, model, strategy)};
+    const TrainSpec spec = make_spec_without_layout(experiment_, platform_, model, chosen.module->id);
+    PlannedRun training = without_launch(chosen, complete(spec), 1);
+    training.request = request_of(chosen, training);
     try {
       return request_.choose_layouts(training);
     } catch (const Error& error) {
@@ -215,13 +226,14 @@ class SuitePlanner {
     refused_with_ = error.status();
   }
 
-  void add_runs(SuitePlan& suite, const FrameworkModule& module, const TrainSpec& spec) {
+  void add_runs(SuitePlan& suite, const ChosenFramework& chosen, const TrainSpec& spec) {
+    const FrameworkModule& module = *chosen.module;
     for (int64_t run = 1; run <= runs_of_each(); ++run) {
-      PlannedRun planned = without_launch(module, spec, run);
+      PlannedRun planned = without_launch(chosen, spec, run);
       if (request_.profile) make_profiled(planned, module);
       try {
         if (request_.load && !request_.profile) choose_checkpoint(module, *request_.load, planned.spec);
-        planned.request = request_of(module, planned);
+        planned.request = request_of(chosen, planned);
         const std::vector<Deviation> adapted = adapt(planned);
         planned.plan = plan_launch(module, planned.request);
         planned.plan.deviations.insert(planned.plan.deviations.begin(), adapted.begin(), adapted.end());
@@ -245,12 +257,15 @@ class SuitePlanner {
     return std::move(nearest->differences);
   }
 
-  PlannedRun without_launch(const FrameworkModule& module, const TrainSpec& spec, int64_t run) const {
+  PlannedRun without_launch(const ChosenFramework& chosen, const TrainSpec& spec, int64_t run) const {
+    const FrameworkModule& module = *chosen.module;
     PlannedRun planned;
     planned.platform = platform_;
     planned.setup = experiment_.platforms.at(platform_);
     planned.framework = module.id;
-    if (const auto installation = find_installed(module)) planned.framework_version = installation->version;
+    planned.launch_facts.installation = chosen.installation;
+    if (chosen.installation) planned.installation = chosen.installation->label;
+    if (const auto installed = chosen.find_installed()) planned.framework_version = installed->version;
     planned.spec = spec;
     planned.run = run;
     planned.runs = runs_of_each();
@@ -276,8 +291,9 @@ class SuitePlanner {
   void make_profiled(PlannedRun& planned, const FrameworkModule& module) const {
     const StepRange window = choose_window(*request_.profile, planned.spec.steps, experiment_.fixed_warmup_steps);
     planned.spec = shorten_to(window, std::move(planned.spec));
-    const bool several = frameworks_asked(platform_).size() > 1;
-    const std::string name = profile_name(platform_, planned.spec, several ? std::optional(module.id) : std::nullopt);
+    const bool several = frameworks_asked(platform_).size() > 1 || planned.installation;
+    std::string name = profile_name(platform_, planned.spec, several ? std::optional(module.id) : std::nullopt);
+    if (planned.installation) name += "@" + *planned.installation;
     const Profiler profiler = choose_profiler(module, platform_, request_.profile->profiler);
     const bool whole = !marks_steps(module, profiler);
     const StepRange recorded = whole ? StepRange{1, planned.spec.steps} : window;
@@ -328,7 +344,7 @@ class SuitePlanner {
   // "train_cpu_native_gpt.json" -> "train_cpu_native_gpt_<strategy>_r<k>.json"; parts without alternatives are omitted.
   std::string file_name(const std::string& pattern, const PlannedRun& run) const {
     std::string name = fill(pattern, "{platform}", enum_name(run.platform));
-    name = fill(name, "{framework}", enum_name(run.framework));
+    name = fill(name, "{framework}", name_framework(run));
     name = fill(name, "{model}", run.spec.model.name);
     for (char& c : name)
       if (c == '/') c = '_';
@@ -376,8 +392,10 @@ class SuitePlanner {
 
 }  // namespace
 
+std::string name_framework(const PlannedRun& run) { return FrameworkChoice(run.framework, run.installation).name(); }
+
 std::string name_training(const PlannedRun& run) {
-  return fmt::format("{} {} on {}, strategy {}", enum_name(run.framework), run.spec.model.name, enum_name(run.platform),
+  return fmt::format("{} {} on {}, strategy {}", name_framework(run), run.spec.model.name, enum_name(run.platform),
                      run.spec.parallel.strategy);
 }
 

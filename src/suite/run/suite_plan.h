@@ -21,7 +21,7 @@ struct PlannedRun;
 // The request beyond the configuration. Empty lists: as configured.
 struct SuiteRequest {
   std::optional<Platform> platform;  // nothing: this machine's own
-  std::vector<Framework> frameworks;
+  std::vector<FrameworkChoice> frameworks;
   bool all_frameworks = false;  // every one that runs on the platform
   std::vector<std::string> models, strategies;
   std::optional<std::string> dataset;
@@ -41,7 +41,7 @@ struct PlannedRun {
   Platform platform = Platform::cpu;
   PlatformSetup setup;
   Framework framework = Framework::native;
-  std::optional<std::string> framework_version;
+  std::optional<std::string> installation, framework_version;  // its label, where one was chosen
   TrainSpec spec;
   int64_t run = 1, runs = 1;  // number and count of repetitions
   LaunchFacts launch_facts;
@@ -51,6 +51,8 @@ struct PlannedRun {
   LaunchPlan plan;
 };
 
+// "mega", "mega@a"
+std::string name_framework(const PlannedRun& run);
 // "native gpt on cpu, strategy single"
 std::string name_training(const PlannedRun& run);
 // The same and ", run 2 of 3"

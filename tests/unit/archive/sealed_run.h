@@ -120,6 +120,7 @@ inline LaunchFacts sealed_launch() {
   launch.nodes = 2;
   launch.checkpoint_directory = "checkpoints";
   launch.arguments = {"--threads", "2"};
+  launch.installation = {.label = "old", .folder = "/opt/old", .image = "old:1", .python = "/opt/old/python3"};
   launch.fixed_warmup_steps = 5;
   launch.usd_per_hour = 12.0;
   return launch;
@@ -205,6 +206,7 @@ inline RunResult sealed_result(const TrainSpec& spec, const std::vector<StepReco
   RunResult run;
   run.platform = Platform::nvd;
   run.framework = Framework::native;
+  run.framework_installation = sealed_launch().installation->label;
   run.framework_version = "0.1.0";
   run.timestamp = "2026-01-02T00:00:00Z";
   run.attempt = 1;

@@ -134,7 +134,7 @@ std::vector<ExpertPair> pairs_of_other_versions() {
   using enum Answer;
   return {
       {"NewerLibrary", h100(), h100({speed(1.06), facts([](RunResult& r) { r.framework_version = "core_r0.15.0"; })}),
-       faster, "what a new version is worth is a fair question", "software"},
+       faster, "what a new version is worth is a fair question", "versions"},
       {"NewerDeviceWithNewerLibrary", h100(),
        h100({device("NVIDIA H200"), speed(1.1), facts([](RunResult& r) { r.framework_version = "core_r0.15.0"; })}),
        faster, "two systems; which part is the device's is not known", "hardware_and_software"},

@@ -23,6 +23,7 @@ TEST_P(PairRules, FindTheDifference) {
   GetParam().change(subject.result);
   LoadedRun reference = plain();
   reference.result.training_config.recompute = "none";
+  reference.result.gpu_info.pytorch_version = "2.8.0";
   reference.result.parallelism_config.zero_stage = 1;
   reference.result.effective_config = Printed{{"dataset.packing", "false"}, {"mock_data", "false"}};
   const auto findings = audit_pair(participant(reference), participant(subject));
@@ -53,7 +54,8 @@ INSTANTIATE_TEST_SUITE_P(
                    r.gpu_info.device_name = "NVIDIA A100-SXM4-80GB";
                    r.framework_version = "2.1";
                  }},
-        PairCase{"software", note, [](RunResult& r) { r.framework_version = "2.1"; }},
+        PairCase{"versions", note, [](RunResult& r) { r.framework_version = "2.1"; }},
+        PairCase{"software", note, [](RunResult& r) { r.gpu_info.pytorch_version = "2.9.0"; }},
         PairCase{"model_details", warning, [](RunResult& r) { r.model_info.shape->norm = NormKind::layer; }},
         PairCase{"recompute", warning, [](RunResult& r) { r.training_config.recompute = "full"; }},
         PairCase{"data_settings", error,

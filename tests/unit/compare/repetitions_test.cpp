@@ -56,7 +56,7 @@ const MixedCase k_mixed[] = {
      }},
     {"Packing", "data_settings", "packed sequences off against on", error, error,
      [](RunResult& run) { (*run.effective_config)["packing"] = "true"; }},
-    {"Version", "software", "framework 2.0 against 2.1", warning, note,
+    {"Version", "versions", "version 2.0 against 2.1", warning, note,
      [](RunResult& run) { run.framework_version = "2.1"; }},
     {"Seed", "seed", "7 against 8", note, note, [](RunResult& run) { run.training_config.seed = 8; }},
     {"Formula", "flop_formula", "causal/1 against causal/2", warning, warning,

@@ -23,6 +23,7 @@ void list_keys_at(const KeySchema& schema, const std::string& path, const std::v
   if (schema.kind == KeySchema::Kind::named)
     list_keys_at(schema.each[0],
                  path + (schema.names == NameKind::any        ? ".<name>"
+                         : schema.names == NameKind::label    ? ".<label>"
                          : schema.names == NameKind::platform ? ".<platform>"
                                                               : ".<framework>"),
                  {}, keys);

@@ -51,7 +51,7 @@ TEST(Layers, NamedVariablesMeanTheirKeys) {
                         {"PRIMUS_PATH", "/opt/primus"},          {"MEGATRON_PATH", "/opt/meg"},
                         {"MEGATRON_DEEPSPEED_PATH", "/opt/mgds"}};
   const Experiment experiment = config.load().experiment;
-  EXPECT_EQ(experiment.frameworks, (std::vector<Framework>{Framework::native, Framework::deep}));
+  EXPECT_EQ(experiment.frameworks, (std::vector<FrameworkChoice>{Framework::native, Framework::deep}));
   EXPECT_EQ(experiment.steps, 77);
   EXPECT_EQ(experiment.output_directory, "/x y");
   EXPECT_EQ(experiment.paths.at("primus.installation"), "/opt/primus");

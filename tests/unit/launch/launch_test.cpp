@@ -184,6 +184,17 @@ TEST_F(PythonFrameworkTest, IsFoundByItsEnvironmentAndPackage) {
   EXPECT_FALSE(find(Framework::fsdp));
 }
 
+TEST_F(PythonFrameworkTest, AnotherEnvironmentIsFoundWhereItIsStated) {
+  install("tran", "transformers-5.23.0");
+  install("older", "transformers-4.57.0");
+  const Checkout older{.installation = (folder_ / "older").string(), .config_dir = "", .run_script = ""};
+  const auto found = require_framework(Framework::tran, Platform::cpu).find(older);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->version, "4.57.0");
+  request_.checkout = older;
+  EXPECT_EQ(launch(Framework::tran, request_).command.front(), (folder_ / "older/bin/python").string());
+}
+
 TEST_F(PythonFrameworkTest, OneThatIsMissingSaysHowToInstallIt) {
   try {
     require_installed(require_framework(Framework::deep, Platform::cpu), {}, Platform::cpu);

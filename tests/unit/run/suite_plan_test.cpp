@@ -202,6 +202,9 @@ TEST(ConfigHash, ChangesWithEverythingThatIsAskedFor) {
   EXPECT_NE(hash, hash_config(spec, {.launcher = Launcher::slurm, .nodes = 2}));
   launch.settings.environment["NCCL_ALGO"] = "Ring";
   EXPECT_NE(hash, hash_config(spec, launch));
+  EXPECT_NE(hash, hash_config(spec, {.installation = InstallationFacts{"a"}}));
+  EXPECT_NE(hash_config(spec, {.installation = InstallationFacts{"a"}}),
+            hash_config(spec, {.installation = InstallationFacts{"b"}}));
   spec.optimizer.beta2 = 0.951;
   EXPECT_NE(hash, hash_config(spec, {}));
 }

@@ -162,6 +162,7 @@ Settings list_settings(const RunResult& run) {
   const auto add = [&](const char* key, const std::optional<std::string>& value) {
     if (value && !value->empty()) settings[key] = *value;
   };
+  add("framework installation", run.framework_installation);
   add("framework version", run.framework_version);
   add("dataset", run.dataset);
   add("configuration hash", run.config_hash);
