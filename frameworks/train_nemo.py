@@ -7,28 +7,21 @@ nemo_settings.json beside the experiment names what is NeMo's own: a recipe to s
 """
 
 import argparse
-import dataclasses
-import importlib
 import importlib.metadata
-import inspect
 import json
 import pathlib
-import sys
 
-import numpy
 import torch
 import torch.distributed as dist
-from megatron.bridge.models.llama.llama_provider import LlamaModelProvider
-from megatron.bridge.training import config as bridge
 from megatron.bridge.training.callbacks import Callback
-from megatron.bridge.training.mixed_precision import MixedPrecisionConfig, get_mixed_precision_config
 from megatron.core.activations import fast_gelu
 from megatron.core.transformer.enums import AttnBackend
 
 from tprimat.steps import StepRecorder
+from tprimat_adapter.bridge import SampleFile, fill_config, start_precision
 from tprimat_adapter.experiment import load_experiment, rank
 from tprimat_adapter.profiling import open_window
-from tprimat_adapter.samples import Samples, prepare_samples
+from tprimat_adapter.samples import prepare_samples
 
 
 def rope_settings(model):
@@ -136,14 +129,14 @@ def list_settings(experiment, notes):
 
 
 def make_precision(experiment, notes):
-    if experiment.precision == "tf32":  # how Transformer Engine multiplies fp32
-        return MixedPrecisionConfig(fp32=True, params_dtype=torch.float32, pipeline_dtype=torch.float32)
+    if experiment.precision in ("tf32", "fp32"):  # how Transformer Engine multiplies fp32: on NVIDIA, on AMD
+        return start_precision("fp32")
     if experiment.precision == "fp8":
-        precision = get_mixed_precision_config("bf16_with_fp8_delayed_scaling_mixed")
+        precision = start_precision("bf16_with_fp8_delayed_scaling_mixed")
         precision.fp8 = "hybrid" if notes.get("fp8_hybrid", True) else "e4m3"
         precision.fp8_param_gather = notes.get("fp8_param", False)
         return precision
-    precision = get_mixed_precision_config(experiment.precision + "_mixed")
+    precision = start_precision(experiment.precision + "_mixed")
     if experiment.precision == "fp16":
         scale = experiment.loss_scale
         precision.loss_scale, precision.initial_loss_scale = None, scale.initial
@@ -152,94 +145,8 @@ def make_precision(experiment, notes):
     return precision
 
 
-class Tokens(torch.utils.data.Dataset):
-    """Sample i of the training, in the order in which the native trainer reads them."""
-
-    def __init__(self, tokens):
-        self.tokens = tokens
-
-    def __len__(self):
-        return len(self.tokens)
-
-    def __getitem__(self, index):
-        row = torch.from_numpy(numpy.array(self.tokens[index], dtype=numpy.int64))
-        length = len(row) - 1
-        return {"tokens": row[:-1], "labels": row[1:], "loss_mask": torch.ones(length),
-                "position_ids": torch.arange(length)}
-
-
-@dataclasses.dataclass(kw_only=True)
-class SampleFile(bridge.DatasetProvider):
-    """The file that `tprimat data samples` wrote; one pass over it, as Megatron's ranks share out a batch."""
-
-    path: str
-    seq_length: int
-    dataloader_type: str = "single"
-    skip_getting_attention_mask_from_dataset: bool = True
-
-    def build_datasets(self, context):
-        return Tokens(Samples(pathlib.Path(self.path)).tokens), None, None
-
-
-class OwnShape:
-    """Stands for AutoBridge in a recipe's module, so that the recipe gets our shape and downloads no config.json."""
-
-    def __init__(self, provider):
-        self.provider = provider
-
-    def from_hf_pretrained(self, *_, **__):
-        return self
-
-    def to_megatron_provider(self, *_, **__):
-        return self.provider
-
-
-def start_from_recipe(name, provider):
-    """llama31_8b.pretrain_recipe of NeMo 2 is llama31_8b_pretrain_config in Megatron-Bridge."""
-    import megatron.bridge.recipes as recipes
-    ending = "_pretrain_config"
-    found = getattr(recipes, name.split(".")[0] + ending, None)
-    if not name.endswith(".pretrain_recipe") or found is None:
-        known = ", ".join(sorted(each.removesuffix(ending) for each in dir(recipes) if each.endswith(ending)))
-        sys.exit(f"error: Megatron-Bridge has no recipe for nemo_recipe {name}; leave it out, or name one of these "
-                 f"with .pretrain_recipe behind it: {known}")
-    module = importlib.import_module(inspect.unwrap(found).__module__)
-    original, module.AutoBridge = module.AutoBridge, OwnShape(provider)
-    try:
-        return found()
-    finally:
-        module.AutoBridge = original
-
-
-def start_plain(provider):
-    """Megatron-Bridge's own defaults."""
-    return bridge.ConfigContainer(
-        model=provider, train=bridge.TrainingConfig(), optimizer=bridge.OptimizerConfig(),
-        scheduler=bridge.SchedulerConfig(), ddp=bridge.DistributedDataParallelConfig(), logger=bridge.LoggerConfig(),
-        tokenizer=bridge.TokenizerConfig(), checkpoint=bridge.CheckpointConfig(), dataset=None)
-
-
-def override(section, settings, name):
-    """A version of Megatron-Bridge that lacks a setting must not train without it."""
-    for key, value in settings.items():
-        if not hasattr(section, key):
-            sys.exit(f"error: this Megatron-Bridge has no setting {name}.{key}")
-        setattr(section, key, value)
-
-
-def layout_of(model):
-    return model.tensor_model_parallel_size, model.context_parallel_size, model.sequence_parallel
-
-
 def make_config(experiment, notes, samples_path):
-    provider = LlamaModelProvider()  # of which the shape replaces all but the fusions
-    cfg = start_from_recipe(notes["recipe"], provider) if "recipe" in notes else start_plain(provider)
-    tuned_for = layout_of(cfg.model)
-    for name, settings in list_settings(experiment, notes).items():
-        override(getattr(cfg, name), settings, name)
-    if layout_of(cfg.model) != tuned_for:
-        cfg.comm_overlap = None  # its buffers were chosen for the recipe's layout
-    cfg.mixed_precision = make_precision(experiment, notes)
+    cfg = fill_config(notes.get("recipe"), list_settings(experiment, notes), make_precision(experiment, notes))
     cfg.dataset = SampleFile(path=str(samples_path), seq_length=experiment.sequence_length)
     return cfg
 
@@ -286,7 +193,8 @@ class Steps(Callback):
 
 
 def precision_of(model):
-    return "fp8" if model.fp8 else "bf16" if model.bf16 else "fp16" if model.fp16 else "tf32"
+    of_fp32 = "fp32" if torch.version.hip else "tf32"
+    return "fp8" if model.fp8 else "bf16" if model.bf16 else "fp16" if model.fp16 else of_fp32
 
 
 def describe(cfg):

@@ -7,6 +7,7 @@ import os
 import pathlib
 import subprocess
 import time
+import zlib
 from typing import Any
 
 import numpy
@@ -16,8 +17,11 @@ from tprimat_adapter.experiment import local_rank
 
 def prepare_samples(spec_path: str | pathlib.Path) -> pathlib.Path:
     """The file with the samples of every step. The first process of a machine writes it and removes it at its end, the
-    others wait for it: its name is that of this start of torchrun, so no old file is taken for it."""
-    path = pathlib.Path(spec_path).with_name(f"samples_{os.environ.get('TORCHELASTIC_RUN_ID', 'alone')}.npy")
+    others wait for it. It is named after this start of torchrun, which on several nodes may always be "none", and after
+    the experiment, so no old file with other tokens is taken for it."""
+    spec = pathlib.Path(spec_path)
+    start = os.environ.get("TORCHELASTIC_RUN_ID", "alone")
+    path = spec.with_name(f"samples_{start}_{zlib.crc32(spec.read_bytes()):08x}.npy")
     if local_rank() == 0:
         path.unlink(missing_ok=True)
         program = os.environ.get("TPRIMAT_PROGRAM", "tprimat")

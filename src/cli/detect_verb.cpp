@@ -17,7 +17,7 @@ constexpr const char* k_detect_examples =
 Json frameworks_to_json(Platform platform) {
   Json list = Json::array();
   for (const suite::FrameworkModule& module : suite::framework_modules()) {
-    const auto found = module.find({});
+    const auto found = module.find(suite::checkout_of(module, {}, platform));
     Json entry = {{"id", enum_name(module.id)},
                   {"name", module.long_name},
                   {"platforms", to_json(module.platforms)},
@@ -59,7 +59,7 @@ void add_gpu_rows(TextTable& table, const MachineFacts& machine) {
 
 void add_framework_rows(TextTable& table, Platform platform) {
   for (const suite::FrameworkModule& module : suite::framework_modules()) {
-    const auto found = module.find({});
+    const auto found = module.find(suite::checkout_of(module, {}, platform));
     std::string state = found ? found->version + ", " + found->place : "not installed";
     if (const auto lacking = suite::find_lacking(module, platform)) state += "; " + lacking->what;
     table.rows.push_back({"framework", fmt::format("{} ({}): {}", enum_name(module.id), module.long_name, state)});

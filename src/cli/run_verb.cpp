@@ -124,6 +124,7 @@ Json plan_to_json(const suite::PlannedRun& run, const suite::Forecast& known) {
             {"log", run.plan.log_path},
             {"steps_file", run.plan.steps_path},
             {"deviations", deviations},
+            {"remarks", run.plan.remarks},
             {"prediction", suite::forecast_to_json(known)},
             {"cleanup_command", run.plan.cleanup_command},
             {"result", run.plan.result_path},

@@ -32,11 +32,6 @@ const suite::Experiment& eight_gpus() {
   return experiment;
 }
 
-std::string path_of(const suite::FrameworkModule& module, const std::string& key) {
-  const auto found = eight_gpus().paths.find(std::string(module.checkout) + "." + key);
-  return found == eight_gpus().paths.end() ? "" : found->second;
-}
-
 suite::LaunchRequest request_for(const suite::FrameworkModule& module, const std::string& model, Platform platform,
                                  const std::string& strategy) {
   const suite::ModelEntry& entry = *eight_gpus().find_model_entry(model);
@@ -46,7 +41,7 @@ suite::LaunchRequest request_for(const suite::FrameworkModule& module, const std
   request.settings = eight_gpus().platforms.at(platform).settings;
   request.model_notes = {entry.tokenizer_path.value_or(""), entry.nemo_recipe.value_or(""),
                          entry.primus_config.value_or("")};
-  request.checkout = {path_of(module, "installation"), path_of(module, "config_dir"), path_of(module, "run_script")};
+  request.checkout = suite::checkout_of(module, eight_gpus().paths, platform);
   request.paths = {"/out/runs/x", "/out/x.log", "/out/x.json", "/here"};
   request.own_program = "/usr/bin/tprimat";
   return request;

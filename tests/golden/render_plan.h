@@ -26,6 +26,7 @@ inline std::string render_plan(const suite::LaunchPlan& plan) {
   for (const auto& [name, value] : plan.environment) text += name + "=" + value + "\n";
   text += render_command(plan.command);
   text += "steps: " + (plan.steps_path.empty() ? "in the log" : plan.steps_path) + "\n";
+  for (const std::string& remark : plan.remarks) text += "remark: " + remark + "\n";
   for (const suite::Deviation& each : plan.deviations)
     text += "deviates: " + each.key + ": " + each.asked + " becomes " + each.effective +
             (each.reason.empty() ? "" : ", because " + each.reason) + "\n";

@@ -3,7 +3,8 @@
 
   nemo_config.py TPRIMAT
 
-The models that it describes compute what Hugging Face's compute. The files are those of `tprimat run --framework nemo --dry-run`;
+The experiment for Primus gives the same configuration; with PRIMUS_PATH, a checkout, Primus' own loader reads it. The models that it
+describes compute what Hugging Face's compute. The files are those of `tprimat run --framework nemo --dry-run`;
 Megatron-Bridge and Megatron Core are the packages themselves. What needs a GPU to be installed (Transformer Engine, Triton ...) is only
 stood for. TPRIMAT_PYTHON names the Python to use. Exit status: 0 all arrived,
 1 not all, 77 Megatron-Bridge is not installed there.
@@ -106,6 +107,24 @@ NOTES = [
     ({"flash_attention": False}, "bf16", {"model.attention_backend.name": "unfused"}),
     ({"fp8_hybrid": False}, "fp8", {"model.fp8": "e4m3"}),
     ({"fp8_param": True}, "fp8", {"model.fp8_param": True, "ddp.fp8_param_gather": True, "ddp.use_distributed_optimizer": True}),
+]
+
+
+# Options of `tprimat run` for AMD: what both ways to NeMo there must make of them.
+ON_AMD = """
+hardware: {platforms: {amd: {gpu_model: MI300X, num_gpus: 8}}}
+parallelism: {wide: {llama: {amd: {TP: 4, DP: 2}}}}
+platform_optimizations: {amd: {precision: bf16}}
+"""
+AMD_CHANGES = [
+    [], ["platform_optimizations.amd.precision=fp32"], ["platform_optimizations.amd.precision=fp16"],
+    ["platform_optimizations.amd.precision=fp8"],
+    ["platform_optimizations.amd.precision=fp8", "platform_optimizations.amd.fp8_hybrid=false", "platform_optimizations.amd.fp8_param=true"],
+    ["platform_optimizations.amd.recompute=full"], ["platform_optimizations.amd.recompute=selective"],
+    ["platform_optimizations.amd.flash_attention=true"], ["platform_optimizations.amd.flash_attention=false"],
+    ["parallelism.wide.llama.amd.SP=true", "parallelism.wide.llama.amd.ZeRO=1"], ["models.llama.name=mistral_7b", "training.data.seq_length=8192"],
+    ["models.llama.name=qwen2.5_7b"], ["models.llama.name=gpt2_124m", "training.data.seq_length=1024"],
+    ["training.optimizer.schedule=linear", "training.optimizer.clip_grad_norm=0.5", "training.general.seed=7"],
 ]
 
 
@@ -261,6 +280,76 @@ def check_steps(module, adapter):
         lines[0]["loss"], lines[0]["grad_norm"], lines[0]["tokens"]) == (11.0, 1.5, 128 * 2048)
 
 
+def plan_on_amd(program, folder, notes, changes, with_package):
+    """The files of the plan, by their names."""
+    config, environments = folder / "config.yaml", folder / "environments"
+    before = CONFIG[:CONFIG.index("hardware")] + CONFIG[CONFIG.index("models"):CONFIG.index("parallelism")]
+    config.write_text(before % notes + ON_AMD)
+    package = environments / "nemo/lib/python3.12/site-packages/megatron_bridge-0.3.1.dist-info"
+    if with_package:
+        package.mkdir(parents=True, exist_ok=True)
+    sets = [word for change in changes for word in ("--set", change)]
+    done = subprocess.run([program, "run", "--config", config, "--platform", "amd", "--framework", "nemo", "--output", folder / "out",
+                           "--dry-run", "--json", *sets], capture_output=True, text=True, check=True,
+                          env={**os.environ, "TPRIMAT_FRAMEWORKS": str(environments if with_package else folder / "none"),
+                               "PATH": "/nowhere"})
+    files = json.loads(done.stdout)[0]["files"]
+    for file in files:
+        path = pathlib.Path(file["path"])
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(file["content"])
+    return {pathlib.Path(file["path"]).name: pathlib.Path(file["path"]) for file in files}
+
+
+def load_by_primus(path):
+    """The experiment through Primus' own parser and loader, and the lines of its log that leave something out."""
+    import contextlib
+    import io
+    from primus.core.config.primus_config import get_module_config, load_primus_config
+    from primus.backends.megatron_bridge.argument_builder import MegatronBridgeArgBuilder
+    from primus.backends.megatron_bridge.config_utils import load_recipe_config
+    log = io.StringIO()
+    with contextlib.redirect_stdout(log):
+        module = get_module_config(load_primus_config(path), "pre_trainer")
+        cfg = load_recipe_config(MegatronBridgeArgBuilder().update(module.params).finalize())
+    lost = [line for line in log.getvalue().splitlines() if "Skipping" in line or "Removing" in line]
+    return cfg, [line for line in lost if "config_container.model: type mismatch" not in line]
+
+
+def check_primus(module, folder):
+    """Both ways to NeMo on AMD give one configuration."""
+    import yaml
+    from megatron.bridge.training.config import runtime_config_update
+    from tprimat_adapter import primus_recipe
+    primus_recipe.prepare_samples = lambda spec: folder / "samples.npy"
+    primus = os.environ.get("PRIMUS_PATH")
+    if primus:
+        sys.path.append(primus)
+    sound = True
+    for notes in ("", RECIPE):
+        for changes in AMD_CHANGES:
+            files = plan_on_amd(sys.argv[1], folder, notes, changes, with_package=True)
+            settings = json.loads(files["nemo_settings.json"].read_text())
+            adapted = module.make_config(module.load_experiment(files["train_spec.json"]), settings, folder / "samples.npy")
+            files = plan_on_amd(sys.argv[1], folder, notes, changes, with_package=False)
+            overrides = yaml.safe_load(files["primus.yaml"].read_text())["modules"]["pre_trainer"]["overrides"]
+            by_primus = {"recipe": primus_recipe.pretrain_config(**overrides)}
+            if primus:
+                by_primus["Primus' loader"], lost = load_by_primus(files["primus.yaml"])
+                sound &= not lost
+                print("\n".join(lost), end="\n" if lost else "")
+            for cfg in (adapted, *by_primus.values()):
+                cfg.model.apply_rope_fusion = False  # Transformer Engine's
+                runtime_config_update(cfg)
+            for way, cfg in by_primus.items():
+                there, here = all_values(cfg), all_values(adapted)
+                differing = {name: (here.get(name), there.get(name)) for name in {*here, *there} if here.get(name) != there.get(name)}
+                if differing:
+                    print(f"{way}, {notes} {changes}: the adapter's value and this way's: {differing}")
+                    sound = False
+    return sound
+
+
 def check_start(module, adapter):
     """The adapter's main(), up to the real pretrain(): its arguments fit, and the tokens are those that tprimat wrote."""
     import inspect
@@ -302,7 +391,7 @@ def main():
         checks = {"keys": check_changes(train_nemo, adapter, {}), "keys over a recipe": check_changes(train_nemo, adapter, adapter.notes),
                   "recipe": check_recipe(train_nemo, adapter), "order of samples": check_order(train_nemo, adapter),
                   "start": check_start(train_nemo, adapter), "step records": check_steps(train_nemo, adapter),
-                  "models": check_models(train_nemo, adapter, changed)}
+                  "models": check_models(train_nemo, adapter, changed), "Primus": check_primus(train_nemo, pathlib.Path(folder))}
     print(f"Megatron-Bridge {version}: {len(CHANGES)} keys, {checks}")
     return 0 if all(checks.values()) else 1
 

@@ -131,11 +131,12 @@ struct ExtractedLog {
   int64_t disputed = 0;              // steps of which a second record has another loss and time
   std::string mixed;                 // evidence of several interleaved runs, as a sentence; empty: none
   LoggedFacts facts;
-  std::map<std::string, std::string> settings;  // effective configuration, by the framework's own names
-  std::map<RankMemory, double> memory_gb;       // the highest value of each kind on each rank, GB = 1e9 bytes
-  std::vector<LogEvent> events;                 // in the order of the log
-  std::map<EventKind, int64_t> event_counts;    // those beyond k_max_events included
-  std::vector<std::string> notes;               // sentences a reader must know before trusting the figures
+  std::map<std::string, std::string> settings;          // effective configuration, by the framework's own names
+  std::map<std::string, std::string> dropped_settings;  // left out by the framework, and why: "the target is int"
+  std::map<RankMemory, double> memory_gb;               // the highest value of each kind on each rank, GB = 1e9 bytes
+  std::vector<LogEvent> events;                         // in the order of the log
+  std::map<EventKind, int64_t> event_counts;            // those beyond k_max_events included
+  std::vector<std::string> notes;                       // sentences a reader must know before trusting the figures
 };
 
 }  // namespace tprimat::logs

@@ -147,6 +147,7 @@ void merge_common(ExtractedLog& log, ExtractedLog common) {
   StatedFacts stated = gather_facts(log, common);
   log.facts = std::move(stated.facts);
   log.settings = std::move(stated.settings);
+  log.dropped_settings.merge(common.dropped_settings);
   for (const auto& [key, gb] : common.memory_gb) {
     double& highest = log.memory_gb.try_emplace(key, gb).first->second;
     highest = std::max(highest, gb);

@@ -203,4 +203,9 @@ void LogBuilder::set(const std::string& key, const std::string& value) {
   if (log_.settings.size() < k_max_settings) log_.settings.emplace(printable(key), printable(value));
 }
 
+void LogBuilder::drop_setting(const std::string& key, const std::string& why) {
+  constexpr size_t k_max_dropped = 1000;
+  if (log_.dropped_settings.size() < k_max_dropped) log_.dropped_settings.emplace(printable(key), printable(why));
+}
+
 }  // namespace tprimat::logs

@@ -44,6 +44,7 @@ class LogBuilder {
   void add_memory(int32_t rank, MemoryKind kind, double gb);       // keeps the highest
   void note(const std::string& sentence);                          // repetitions are dropped
   void set(const std::string& key, const std::string& value);  // a setting as the framework prints it; the first stays
+  void drop_setting(const std::string& key, const std::string& why);       // the framework left it out; the first stays
   void replace_settings(const std::map<std::string, std::string>& later);  // overwrites the values of existing keys
   void set_total(const std::string& key, const std::string& value);        // from the end of a run
   LoggedFacts& facts() { return log_.facts; }

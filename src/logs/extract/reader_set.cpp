@@ -37,7 +37,7 @@ std::map<std::string_view, uint64_t> ReaderSet::anchors() const {
 }
 
 void ReaderSet::read_line(LogLine line, uint64_t readers, bool is_cut) {
-  if (line.ranks > 0 && !common_log_->facts().gpu_count) common_log_->facts().gpu_count = line.ranks;
+  if (line.ranks > 0 && !ranks_ && !common_log_->facts().gpu_count) ranks_ = line.ranks;
   for (size_t i = 0; i < candidates_.size(); ++i) {
     Candidate& candidate = candidates_[i];
     if (i == common_count_ && is_cut) line.text = without_cut_number(line.text), line.is_cut = true;
@@ -108,7 +108,9 @@ const ReaderSet::Candidate* ReaderSet::find(const Dialect& dialect) const {
 StatedFacts ReaderSet::facts_by(const Dialect& dialect) const {
   const Candidate* candidate = find(dialect);
   static const ExtractedLog k_nothing;
-  return gather_facts(candidate != nullptr ? candidate->log->log() : k_nothing, common_log_->log());
+  StatedFacts stated = gather_facts(candidate != nullptr ? candidate->log->log() : k_nothing, common_log_->log());
+  if (!stated.facts.gpu_count) stated.facts.gpu_count = ranks_;
+  return stated;
 }
 
 void ReaderSet::set_max_steps(const Dialect& dialect, std::optional<int64_t> steps) {
@@ -132,6 +134,7 @@ void ReaderSet::announce_attempt() {
 }
 
 void ReaderSet::finish() {
+  if (ranks_) common_log_->facts().gpu_count = ranks_;
   for (Candidate& candidate : candidates_) candidate.reader->finish(*candidate.log);
 }
 

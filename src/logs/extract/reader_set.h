@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -65,6 +66,7 @@ class ReaderSet {
   size_t common_count_ = 0;
   std::shared_ptr<LogBuilder> common_log_;
   bool anybody_waits_ = false;
+  std::optional<int64_t> ranks_;  // by the lines' prefixes; no line begins a run by having one
 };
 
 }  // namespace tprimat::logs

@@ -264,6 +264,8 @@ RunResult make_result(const ReadLog& read, const std::string& path, const KnownF
   fill_source(result, read, path, course);
   audit_settings(result, facts, read.log);
   for (const std::string& note : read.log.notes) add_warning(result, note);
+  for (const auto& [key, why] : read.log.dropped_settings)
+    add_warning(result, fmt::format("the framework left out the setting {}: {}", key, why));
   warn_about_times(result, read);
   warn_about_attempts(result, read, course);
   judge_end(result, read);

@@ -135,7 +135,7 @@ std::vector<FrameworkCondition> find_frameworks(const DoctorRequest& request, Pl
   std::vector<FrameworkCondition> frameworks;
   for (const FrameworkModule& module : framework_modules())
     frameworks.push_back({module.id, std::string(module.long_name), module.platforms,
-                          module.find(checkout_of(module, request.paths)), std::string(module.installing),
+                          module.find(checkout_of(module, request.paths, platform)), std::string(module.installing),
                           find_lacking(module, platform)});
   return frameworks;
 }

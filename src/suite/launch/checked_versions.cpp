@@ -13,11 +13,12 @@ bool is_commit(std::string_view text) {
   return text.size() >= k_shortest && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-// A package's build for one accelerator is the same version: "2.13.0+cu129". Commits have digits in common.
+// A package's build for one accelerator is the same version ("2.13.0+cu129"), as is its copy in another checkout
+// ("0.3.0rc0 in Primus 0123456789ab"). Commits have digits in common.
 bool is_same_version(std::string_view installed, std::string_view checked) {
   if (is_commit(installed) && is_commit(checked))
     return installed.starts_with(checked) || checked.starts_with(installed);
-  return installed.substr(0, installed.find('+')) == checked;
+  return installed.substr(0, installed.find_first_of("+ ")) == checked;
 }
 
 std::string list_versions(const CheckedVersions& checked) {

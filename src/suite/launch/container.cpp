@@ -124,8 +124,11 @@ Arguments list_mounts(const LaunchRequest& request, bool with_program) {
 
 Arguments folders_needed(const LaunchRequest& request) {
   const TrainSpec& spec = request.spec;
-  std::set<std::string> wanted = {request.paths.folder, request.paths.working_directory,
-                                  spec.checkpoint.initial_weights, spec.checkpoint.load.value_or(""),
+  std::set<std::string> wanted = {request.paths.folder,
+                                  request.paths.working_directory,
+                                  request.checkout.primus.value_or(""),
+                                  spec.checkpoint.initial_weights,
+                                  spec.checkpoint.load.value_or(""),
                                   request.model_notes.tokenizer_path};
   if (!request.checkout.in_image) wanted.insert(request.checkout.installation);
   if (!spec.data.is_synthetic()) wanted.insert(fs::path(spec.data.dataset).parent_path());

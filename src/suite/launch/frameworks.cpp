@@ -90,12 +90,17 @@ bool runs_on(const FrameworkModule& module, Platform platform) {
   return std::find(module.platforms.begin(), module.platforms.end(), platform) != module.platforms.end();
 }
 
-Checkout checkout_of(const FrameworkModule& module, const std::map<std::string, std::string>& paths) {
-  const auto stated = [&](const char* key) {
-    const auto found = paths.find(fmt::format("{}.{}", module.checkout, key));
+Checkout checkout_of(const FrameworkModule& module, const std::map<std::string, std::string>& paths,
+                     Platform platform) {
+  const auto stated = [&](std::string_view name, const char* key) {
+    const auto found = paths.find(fmt::format("{}.{}", name, key));
     return found == paths.end() ? std::string() : found->second;
   };
-  return {stated("installation"), stated("config_dir"), stated("run_script")};
+  const std::string_view name = module.checkout;
+  Checkout checkout{stated(name, "installation"), stated(name, "config_dir"), stated(name, "run_script")};
+  const bool by_primus = module.id == Framework::nemo && platform == Platform::amd;
+  if (by_primus) checkout.primus = stated("primus", "installation");
+  return checkout;
 }
 
 const FrameworkModule* find_framework(Framework id) {
@@ -150,6 +155,8 @@ LaunchPlan plan_launch(const FrameworkModule& module, const LaunchRequest& reque
   place_ranks(program, request, plan);
   if (request.profile) add_profiler(plan, request);
   plan.deviations = std::move(program.deviations);
+  plan.stated = std::move(program.stated);
+  plan.remarks = std::move(program.remarks);
   return plan;
 }
 

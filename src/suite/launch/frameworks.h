@@ -101,7 +101,7 @@ std::string describe_checked(const FrameworkModule& module);
 std::optional<std::string> find_unchecked_version(const FrameworkModule& module, const std::string& installed);
 
 // Its checkout, as `paths:` of the configuration states it: "primus.installation" -> folder.
-Checkout checkout_of(const FrameworkModule& module, const std::map<std::string, std::string>& paths);
+Checkout checkout_of(const FrameworkModule& module, const std::map<std::string, std::string>& paths, Platform platform);
 
 // The framework's program under a launcher, with the environment that the platform's settings become. Throws Error for
 // requests that the framework does not support.

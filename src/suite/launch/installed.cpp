@@ -107,7 +107,11 @@ fs::path place_of_checkout(const Checkout& checkout, const std::vector<std::stri
 }
 
 std::optional<std::string> read_megatron_version(const fs::path& folder) {
-  std::ifstream file(folder / "megatron/core/package_info.py");
+  return read_package_version(folder / "megatron/core/package_info.py");
+}
+
+std::optional<std::string> read_package_version(const fs::path& package_info) {
+  std::ifstream file(package_info);
   std::string parts[3];
   const char* const names[] = {"MAJOR", "MINOR", "PATCH"};
   for (std::string line; std::getline(file, line);)

@@ -31,7 +31,10 @@ std::optional<std::string> find_package_version(const std::filesystem::path& pre
 std::filesystem::path place_of_checkout(const Checkout& checkout, const std::vector<std::string>& usual_places,
                                         const std::string& landmark);
 
-// MAJOR, MINOR and PATCH of megatron/core/package_info.py: "0.16.1".
+// MAJOR, MINOR and PATCH of a package_info.py: "0.16.1".
+std::optional<std::string> read_package_version(const std::filesystem::path& package_info);
+
+// That of megatron/core/package_info.py.
 std::optional<std::string> read_megatron_version(const std::filesystem::path& folder);
 
 // The version of a checkout: the first line of its file VERSION, else the first twelve digits of the commit that its

@@ -26,6 +26,13 @@ struct Deviation {
   std::string reason = {};  // why the suite chose another setting; empty: the framework has its own
 };
 
+// A setting as the program gets it, which it is expected to print back: programs may drop what they do not know.
+struct StatedSetting {
+  std::string name;   // in the framework's own configuration: "optimizer.lr"
+  std::string key;    // of the TrainSpec: "learning_rate"; the name where that has none
+  std::string value;  // as JSON shows it; a text without quotes
+};
+
 // "zero_stage: 0 becomes 3, because ..."
 std::string describe_deviation(const Deviation& deviation);
 
@@ -49,7 +56,9 @@ struct LaunchPlan {
   std::string result_path;
   std::string trace_path;  // of the profiler's trace; empty: not profiled
   std::vector<Deviation> deviations;
-  std::vector<std::string> mounts;  // into a container: FROM:TO
+  std::vector<std::string> mounts;    // into a container: FROM:TO
+  std::vector<StatedSetting> stated;  // compared with what the log shows; empty: only common settings are
+  std::vector<std::string> remarks;   // for those who read the plan, as sentences
   Whereabouts place = Whereabouts::children;
   bool waits_in_queue = false;               // it may start later: a job, or an image that is fetched first
   std::vector<std::string> cleanup_command;  // ends a job or container that may outlive the command; empty: not needed
@@ -66,7 +75,8 @@ struct RunPaths {
 struct Checkout {
   std::string installation;  // folder of a checkout or a Python environment; empty: not stated
   std::string config_dir, run_script;
-  bool in_image = false;  // the folder is one of the container's image, not of this machine
+  bool in_image = false;                   // the folder is one of the container's image, not of this machine
+  std::optional<std::string> primus = {};  // of a framework that Primus starts too: its folder; "": not stated
 };
 
 // The configuration of a model beyond its shape.
@@ -120,6 +130,8 @@ struct TrainProgram {
   std::string steps_path;         // empty: the steps are in the log
   std::string checkpoints_path;
   std::vector<Deviation> deviations;
+  std::vector<StatedSetting> stated;
+  std::vector<std::string> remarks;
 };
 
 // For a framework whose evaluations and checkpoints we do not control.

@@ -1,12 +1,12 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <map>
 
 #include "base/error.h"
 #include "base/files.h"
 #include "launch/installed.h"
 #include "launch/megatron.h"
+#include "launch/primus.h"
 #include "launch/primus_experiment.h"
 
 namespace tprimat::suite {
@@ -25,22 +25,6 @@ bool has_all_for_training(const std::string& split) {
   return comma == std::string::npos || split.find_first_of("123456789", comma) == std::string::npos;
 }
 
-// "0,1,2": the devices that its script always uses.
-std::string list_first_devices(int64_t count) {
-  std::string list;
-  for (int64_t device = 0; device < count; ++device) list += (device > 0 ? "," : "") + std::to_string(device);
-  return list;
-}
-
-// Transformer Engine takes its attention from the environment; Megatron-LM wants it to agree with attention_backend.
-void add_attention_variables(std::map<std::string, std::string>& variables, const std::optional<bool>& flash) {
-  if (!flash) return;
-  variables["NVTE_FLASH_ATTN"] = variables["NVTE_FUSED_ATTN"] = *flash ? "1" : "0";
-  if (!*flash) variables["NVTE_UNFUSED_ATTN"] = "1";
-}
-
-int64_t devices_per_node(const LaunchRequest& request) { return request.spec.parallel.ranks() / request.launch.nodes; }
-
 // Since July 2026 its script keeps the HSA_ENABLE_SDMA that it is called with.
 bool keeps_sdma(const Checkout& checkout) {
   try {
@@ -53,10 +37,7 @@ bool keeps_sdma(const Checkout& checkout) {
 
 void add_script_limits(Refusals& refusals, const LaunchRequest& request) {
   const PlatformSettings& settings = request.settings;
-  const std::string devices = list_first_devices(devices_per_node(request));
-  refusals.add_if(settings.visible_devices.value_or(devices) != devices,
-                  fmt::format("always trains on devices {}: its script sets HIP_VISIBLE_DEVICES", devices),
-                  "leave visible_devices out", "platform_optimizations.amd.visible_devices");
+  add_device_limit(refusals, request);
   refusals.add_if(settings.cuda_device_max_connections.value_or(1) != 1,
                   "always trains with CUDA_DEVICE_MAX_CONNECTIONS=1: its trainer sets it",
                   "leave cuda_device_max_connections out", "platform_optimizations.amd.cuda_device_max_connections");
@@ -104,21 +85,13 @@ TrainProgram plan_prim(const LaunchRequest& asked) {
   const LaunchRequest request = with_absolute_dataset(asked);
   require_primus_can(request);
   const std::string& folder = request.paths.folder;
-  TrainProgram program;
-  program.arguments = {"bash", primus_script(request.checkout)};
-  program.start = RankStart::per_node;
-  program.working_directory = place_of_primus(request.checkout);  // the script's paths are relative to it
   const std::string experiment = folder + "/primus.yaml";
-  program.environment = {{"EXP", experiment},
-                         {"GPUS_PER_NODE", std::to_string(devices_per_node(request))},
-                         {"DATA_PATH", folder + "/data"},
-                         {"TRAIN_LOG", folder + "/primus.log"},
-                         {"HF_HUB_OFFLINE", "1"},
-                         {"PYTHONUNBUFFERED", "1"}};
-  add_attention_variables(program.environment, request.settings.flash_attention);
+  TrainProgram program = start_primus(request, request.checkout);
+  program.arguments = {"bash", primus_script(request.checkout)};
+  program.environment["EXP"] = experiment;
+  program.environment["TRAIN_LOG"] = folder + "/primus.log";
   program.files = {{experiment, write_primus_experiment(request)}};
   program.has_further_arguments = true;
-  add_schedule_deviation(program.deviations, request.spec.optimizer);
   if (request.spec.data.is_synthetic()) add_mock_data_deviation(program.deviations);
   add_training_only_deviations(program, request.spec);
   return program;

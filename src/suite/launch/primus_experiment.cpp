@@ -1,11 +1,9 @@
 #include "launch/primus_experiment.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <filesystem>
 
 #include "launch/megatron.h"
+#include "launch/primus.h"
 #include "launch/primus_arguments.h"
 
 namespace tprimat::suite {
@@ -189,21 +187,6 @@ void add_profile(const std::optional<ProfileWindow>& window, Json& to) {
   to["torch_profiler_use_gzip"] = true;
 }
 
-// In YAML 1.1 a float needs a point: PyYAML reads "1e-05" as a string.
-std::string write_yaml_number(double value) {
-  std::string text = fmt::format("{}", value);
-  if (text.find_first_of(".n") != std::string::npos) return text;
-  const size_t exponent = std::min(text.find('e'), text.size());
-  return text.insert(exponent, ".0");
-}
-
-// A string as in JSON, which escapes characters that PyYAML rejects and line breaks of YAML alone (U+0085, U+2028).
-std::string write_yaml_text(const std::string& text) { return print_json_line(Json(text)); }
-
-std::string write_yaml_value(const Json& value) {
-  return value.is_number_float() ? write_yaml_number(value.get<double>()) : print_json_line(value);
-}
-
 std::string base_path(const LaunchRequest& request) {
   const fs::path stated = request.model_notes.primus_config;
   const fs::path root = place_of_primus(request.checkout);
@@ -211,10 +194,6 @@ std::string base_path(const LaunchRequest& request) {
 }
 
 }  // namespace
-
-std::string place_of_primus(const Checkout& checkout) {
-  return checkout.installation.empty() ? "/workspace/Primus" : checkout.installation;
-}
 
 Json list_primus_overrides(const LaunchRequest& request) {
   Json overrides = Json::object();
@@ -235,18 +214,9 @@ Json list_primus_overrides(const LaunchRequest& request) {
 }
 
 std::string write_primus_experiment(const LaunchRequest& request) {
-  std::string text;
-  if (!request.model_notes.primus_config.empty())
-    text = fmt::format("extends: [{}]\n", write_yaml_text(base_path(request)));
-  text += fmt::format(
-      "work_group: tprimat\nuser_name: tprimat\nexp_name: {}\nworkspace: {}\n"
-      "modules:\n  pre_trainer:\n    framework: megatron\n    config: pre_trainer.yaml\n"
-      "    model: language_model.yaml\n    overrides:\n",
-      write_yaml_text(request.spec.model.name), write_yaml_text(request.paths.folder + "/primus"));
-  const Json overrides = list_primus_overrides(request);
-  for (const auto& [key, value] : overrides.items())
-    text += fmt::format("      {}: {}\n", key, write_yaml_value(value));
-  return text;
+  const std::string base = request.model_notes.primus_config.empty() ? "" : base_path(request);
+  return write_primus_file(
+      request, {"megatron", "pre_trainer.yaml", "language_model.yaml", list_primus_overrides(request)}, base);
 }
 
 }  // namespace tprimat::suite

@@ -7,9 +7,6 @@
 
 namespace tprimat::suite {
 
-// The checkout; by default that of AMD's containers.
-std::string place_of_primus(const Checkout& checkout);
-
 // The settings of a training for Primus' Megatron back end, under the names of Megatron-LM's arguments: the `overrides`
 // of the module pre_trainer. They state everything, independent of the base.
 Json list_primus_overrides(const LaunchRequest& request);

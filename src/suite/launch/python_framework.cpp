@@ -16,8 +16,8 @@ namespace tprimat::suite {
 namespace embedded {
 extern const std::string_view package_init_py, package_config_py, package_steps_py, adapter_init_py,
     adapter_attention_py, adapter_experiment_py, adapter_loop_py, adapter_loss_scale_py, adapter_model_py,
-    adapter_profiling_py, adapter_samples_py, adapter_settings_py, train_tran_py, train_fsdp_py, train_deep_py,
-    train_tita_py, titan_models_py, train_nemo_py;
+    adapter_profiling_py, adapter_samples_py, adapter_settings_py, adapter_bridge_py, adapter_primus_recipe_py,
+    train_tran_py, train_fsdp_py, train_deep_py, train_tita_py, titan_models_py, train_nemo_py;
 }  // namespace embedded
 
 namespace {
@@ -48,24 +48,17 @@ struct ScriptFile {
   const std::string_view& content;
 };
 
+constexpr std::string_view k_primus_recipe = "tprimat_adapter/primus_recipe.py", k_bridge = "tprimat_adapter/bridge.py";
+
 const ScriptFile k_scripts[] = {{"train_tran.py", "train_tran.py", embedded::train_tran_py},
                                 {"train_fsdp.py", "train_fsdp.py", embedded::train_fsdp_py},
                                 {"train_deep.py", "train_deep.py", embedded::train_deep_py},
                                 {"train_tita.py", "train_tita.py", embedded::train_tita_py},
                                 {"train_tita.py", "titan_models.py", embedded::titan_models_py},
-                                {"train_nemo.py", "train_nemo.py", embedded::train_nemo_py}};
-
-// train_spec.json, and in adapter/ the script of frameworks/ with the modules that it shares with others.
-std::vector<GeneratedFile> list_adapter_files(std::string_view script, const LaunchRequest& request) {
-  const fs::path folder = request.paths.folder;
-  std::vector<GeneratedFile> files = {
-      {(folder / "train_spec.json").string(), print_json(train_spec_to_json(request.spec))}};
-  for (const AdapterFile& file : k_shared_files)
-    files.push_back({(folder / "adapter" / file.name).string(), std::string(file.content)});
-  for (const ScriptFile& file : k_scripts)
-    if (file.script == script) files.push_back({(folder / "adapter" / file.name).string(), std::string(file.content)});
-  return files;
-}
+                                {"train_nemo.py", k_bridge, embedded::adapter_bridge_py},
+                                {"train_nemo.py", "train_nemo.py", embedded::train_nemo_py},
+                                {k_primus_recipe, k_bridge, embedded::adapter_bridge_py},
+                                {k_primus_recipe, k_primus_recipe, embedded::adapter_primus_recipe_py}};
 
 // A framework that one of our own Python adapters drives (frameworks/train_<id>.py). The adapter's sources are part of
 // this program and are written beside each run, so that they can be read and run again.
@@ -242,6 +235,17 @@ FrameworkModule module_of(const PythonFramework& framework, std::string_view lon
 }
 
 }  // namespace
+
+std::vector<GeneratedFile> list_adapter_files(std::string_view script, const LaunchRequest& request) {
+  const fs::path folder = request.paths.folder;
+  std::vector<GeneratedFile> files = {
+      {(folder / "train_spec.json").string(), print_json(train_spec_to_json(request.spec))}};
+  for (const AdapterFile& file : k_shared_files)
+    files.push_back({(folder / "adapter" / file.name).string(), std::string(file.content)});
+  for (const ScriptFile& file : k_scripts)
+    if (file.script == script) files.push_back({(folder / "adapter" / file.name).string(), std::string(file.content)});
+  return files;
+}
 
 TrainProgram run_adapter(std::string_view script, const LaunchRequest& request) {
   const std::string& folder = request.paths.folder;

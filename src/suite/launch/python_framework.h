@@ -2,13 +2,16 @@
 
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "launch/frameworks.h"
 
 namespace tprimat::suite {
 
-// A Python adapter of frameworks/ under torchrun, for any framework: arguments, environment and files, which are
-// train_spec.json and in adapter/ the script with the modules that it shares with others.
+// train_spec.json, and in adapter/ a script of frameworks/ with the modules that it shares with others.
+std::vector<GeneratedFile> list_adapter_files(std::string_view script, const LaunchRequest& request);
+
+// A Python adapter of frameworks/ under torchrun, for any framework: arguments, environment and files.
 TrainProgram run_adapter(std::string_view script, const LaunchRequest& request);
 
 // The virtual environment that is stated, else <python_environments()>/<id>, with the package in it; nothing where one

@@ -62,8 +62,8 @@ void ChosenFramework::require_installed(Platform platform) const {
 }
 
 ChosenFramework choose_installation(const Experiment& experiment, const FrameworkModule& module,
-                                    const FrameworkChoice& choice, const std::string& where) {
-  ChosenFramework chosen{&module, {}, checkout_of(module, experiment.paths), experiment.launch};
+                                    const FrameworkChoice& choice, Platform platform, const std::string& where) {
+  ChosenFramework chosen{&module, {}, checkout_of(module, experiment.paths, platform), experiment.launch};
   if (!choice.label) return chosen;
   if (const auto problem = find_unknown_installation(experiment, choice, where)) throw Error(*problem);
   const InstallationEntry& entry = *experiment.setup_of(module.id).find_installation(*choice.label);

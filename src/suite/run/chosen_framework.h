@@ -26,6 +26,6 @@ struct ChosenFramework {
 // Throws Error (usage) for a label that the configuration does not have, and for an installation that the launcher
 // cannot start. `where` names what made the choice.
 ChosenFramework choose_installation(const Experiment& experiment, const FrameworkModule& module,
-                                    const FrameworkChoice& choice, const std::string& where);
+                                    const FrameworkChoice& choice, Platform platform, const std::string& where);
 
 }  // namespace tprimat::suite

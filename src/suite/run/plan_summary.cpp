@@ -84,6 +84,7 @@ Lines list_settings(const PlannedRun& run, const Forecast& known) {
                  {"data set", spec.data.dataset},
                  {"memory", describe_memory(known)}};
   if (const std::string version = describe_version(run); !version.empty()) lines.emplace_back("version", version);
+  for (const std::string& remark : run.plan.remarks) lines.emplace_back("note", remark);
   for (const Deviation& each : run.plan.deviations) lines.emplace_back("deviates", describe_deviation(each));
   for (const std::string& mount : run.plan.mounts) lines.emplace_back("mounts", mount);
   return lines;

@@ -18,6 +18,7 @@
 #include "run/failure.h"
 #include "run/forecast.h"
 #include "run/rank_environment.h"
+#include "run/stated_audit.h"
 #include "run/version_notes.h"
 
 namespace tprimat::suite {
@@ -262,10 +263,11 @@ void audit_run(RunResult& result, const PlannedRun& run) {
     if (!each.reason.empty()) audit.back().reason = each.reason;
   }
   const logs::ReadLog beginning = read_log_beginning(run.plan.log_path);
-  for (AuditEntry& entry : audit_settings(run.spec, beginning.log)) {
-    const auto known = [&](const AuditEntry& each) { return each.key == entry.key; };
-    if (std::none_of(audit.begin(), audit.end(), known)) audit.push_back(std::move(entry));
-  }
+  const StatedAudit stated = audit_stated(run.plan.stated, beginning.log);
+  for (const std::string& sentence : stated.warnings) add_warning(result, sentence);
+  for (const auto& differences : {stated.differences, audit_settings(run.spec, beginning.log)})
+    for (const AuditEntry& entry : differences)
+      if (std::ranges::find(audit, entry.key, &AuditEntry::key) == audit.end()) audit.push_back(entry);
   if (!beginning.log.settings.empty()) result.effective_config = beginning.log.settings;
 }
 

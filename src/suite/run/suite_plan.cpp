@@ -133,7 +133,7 @@ class SuitePlanner {
     const std::string where = request_.frameworks.empty() ? "experiment.frameworks" : "--framework";
     for (const FrameworkChoice& choice : frameworks_asked(platform_))
       if (const FrameworkModule* module = find_framework(choice.framework))
-        choose_installation(experiment_, *module, choice, where);
+        choose_installation(experiment_, *module, choice, platform_, where);
   }
 
   std::vector<ChosenFramework> choose_frameworks(SuitePlan& suite) const {
@@ -143,7 +143,7 @@ class SuitePlanner {
     for (const FrameworkChoice& choice : frameworks_asked(platform_)) {
       try {
         const FrameworkModule& module = require_framework(choice.framework, platform_);
-        ChosenFramework chosen = choose_installation(experiment_, module, choice, "");
+        ChosenFramework chosen = choose_installation(experiment_, module, choice, platform_, "");
         if (request_.presence == Presence::installed) chosen.require_installed(platform_);
         if (request_.profile) require_profiler_of(module);
         frameworks.push_back(std::move(chosen));

@@ -26,7 +26,8 @@ inline ExtractedLog feed_lines(const Dialect& dialect, std::string_view text) {
       log.add(LogBuilder::start_step(line, parse_whole(line.text.substr(5)).value_or(0)));
     const bool anchored = std::any_of(dialect.anchors.begin(), dialect.anchors.end(),
                                       [&](std::string_view anchor) { return contains(raw, anchor); });
-    if (!anchored && !following.contains(line.rank)) continue;
+    const bool follows = following.contains(line.rank) || (line.rank < 0 && !following.empty());
+    if (!anchored && !follows) continue;
     reader->read_line(line, log) ? void(following.insert(line.rank)) : void(following.erase(line.rank));
   }
   reader->finish(log);

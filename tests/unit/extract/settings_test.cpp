@@ -63,6 +63,29 @@ TEST(Settings, ReadsPrimusPrefixes) {
   EXPECT_EQ(log.facts.max_steps, 30);
 }
 
+TEST(Settings, OfMegatronBridgeTheLastStateCounts) {
+  const std::string line = "[20260822 10:00:00][rank-0/8][INFO]     [----module_utils.py:227] : ";
+  const ExtractedLog log = read_settings_log(
+      line + "Megatron-Bridge args: (2 parameters)\n" + line + "  seq_length   : 4096 (int)\n" + line +
+      "  train.seed   : 7 (int)\n" + line + "-----\n" + line +
+      "  ⚠️  Skipping config_container.train.seed: type mismatch (target=int, source=str)\n" + line +
+      "Removing invalid parameter 'peft' (3 params remaining)\n" + line +
+      "  ⚠️  Skipping config_container.model: type mismatch (target=A, source=str)\n" + line +
+      "ConfigContainer: (3 parameters)\n" + line + "  model.bf16   : False (bool)\n" + line +
+      "  model.window : None (NoneType)\n" + line + "  train.seed   : 5 (int)\n" + line + "-----\n" + line +
+      "------- Task Configuration -------\n" + line +
+      "model:\n  bf16: true\n  tensor_model_parallel_size: 2\n  list:\n  - 1\n  - 2\n" + line + "-----\n");
+  EXPECT_EQ(setting(log, "model.bf16"), "true");
+  EXPECT_EQ(setting(log, "model.window"), "None");
+  EXPECT_EQ(setting(log, "train.seed"), "5");
+  EXPECT_EQ(log.facts.precision, Precision::bf16);
+  EXPECT_EQ(log.facts.tensor_parallel, 2);
+  EXPECT_EQ(log.facts.sequence_length, 4096);
+  EXPECT_EQ(log.dropped_settings,
+            (std::map<std::string, std::string>{{"peft", "its recipe does not take it"},
+                                                {"train.seed", "it has the type int, and the value str"}}));
+}
+
 TEST(Settings, ReadsWhereGptNeoxHasAValueFrom) {
   const ExtractedLog log = read_settings_log(
       "-------------------- arguments --------------------\n"

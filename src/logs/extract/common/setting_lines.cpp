@@ -94,6 +94,16 @@ std::optional<Setting> read_typed_setting(std::string_view text) {
   return make_setting(key, rest.substr(2, type > 2 ? type - 2 : 0));
 }
 
+std::optional<Setting> read_dropped_setting(std::string_view text) {
+  if (const auto unknown = text_between(text, "Removing invalid parameter '", "'"))
+    return make_setting(*unknown, "its recipe does not take it");
+  const auto skipped = text_between(text, "Skipping config_container.", ": type mismatch (");
+  if (!skipped || *skipped == "model") return std::nullopt;  // "model" holds the name of a preset, in every experiment
+  const auto target = text_between(text, "(target=", ","), source = text_between(text, "source=", ")");
+  if (!target || !source) return std::nullopt;
+  return make_setting(*skipped, "it has the type " + std::string(*target) + ", and the value " + std::string(*source));
+}
+
 std::optional<Setting> read_colon_setting(std::string_view text) {
   std::string_view rest = skip_log_prefix(text);
   if (!rest.starts_with("  ")) return std::nullopt;

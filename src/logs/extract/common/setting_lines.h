@@ -18,6 +18,10 @@ std::optional<Setting> read_undotted_setting(std::string_view text, bool updated
 // "  grpo_iterations      : 2 (int)" of Primus.
 std::optional<Setting> read_typed_setting(std::string_view text);
 
+// A setting that Primus' back end megatron_bridge leaves out, and why: "Skipping config_container.train.train_iters:
+// type mismatch (target=int, source=str)", "Retry 1: Removing invalid parameter 'peft' (..".
+std::optional<Setting> read_dropped_setting(std::string_view text);
+
 // "  nproc_per_node   : 8" of torchrun, after its log prefix.
 std::optional<Setting> read_colon_setting(std::string_view text);
 

@@ -14,8 +14,9 @@ constexpr size_t k_max_dumping_ranks = 1024;   // with a dump under way
 constexpr int64_t k_longest_dump_gap = 300;    // lines, of other ranks, within a dump
 constexpr int k_max_strange_dump_lines = 100;  // of other processes, in a row
 
-// The dump that a rank is printing.
-enum class Dump { none, arguments, launch_config, call };
+// The dump that a rank is printing. Primus prints two tables of Megatron-Bridge: what it was asked for, and what it
+// passes on; Megatron-Bridge then prints what it made of that.
+enum class Dump { none, arguments, launch_config, call, asked_table, passed_table };
 
 struct RankDump {
   Dump dump = Dump::none;
@@ -31,20 +32,23 @@ bool is_dotted(std::string_view text) { return contains(text, " ...") || contain
 class SettingsReader : public LogReader {
  public:
   bool read_line(const LogLine& line, LogBuilder& log) override {
-    if (ranks_.size() >= k_max_dumping_ranks && !ranks_.contains(line.rank)) ranks_.clear();
-    RankDump& rank = ranks_[line.rank];
+    const int32_t owner = owner_of(line);
+    if (ranks_.size() >= k_max_dumping_ranks && !ranks_.contains(owner)) ranks_.clear();
+    RankDump& rank = ranks_[owner];
     if (line.number - rank.line > k_longest_dump_gap) rank = {};
     rank.line = line.number;
     if (!read_open(line.text, rank, log)) read_fresh(line.text, rank, log);
     const bool goes_on = rank.is_open();
-    if (!goes_on) ranks_.erase(line.rank);
+    if (rank.yaml.is_open()) yaml_rank_ = owner;
+    if (!goes_on) ranks_.erase(owner);
     return goes_on;
   }
 
   // Command lines are trusted least: the framework may have changed the values.
   void finish(LogBuilder& log) override {
-    for (const Setting& setting : told_) log.set(setting.key, setting.value);
-    told_.clear();
+    keep(passed_, log);
+    keep(told_, log);
+    passed_.clear(), told_.clear();
     apply_settings(log.log().settings, log.facts());
   }
 
@@ -55,9 +59,16 @@ class SettingsReader : public LogReader {
   static void keep(const std::vector<Setting>& settings, LogBuilder& log) {
     for (const Setting& setting : settings) log.set(setting.key, setting.value);
   }
-  void keep_told(std::vector<Setting> settings) {
-    constexpr size_t k_max_told = 4000;
-    if (told_.size() < k_max_told) told_.insert(told_.end(), settings.begin(), settings.end());
+  static void keep_for_later(std::vector<Setting> settings, std::vector<Setting>& list) {
+    constexpr size_t k_max_kept = 4000;
+    if (list.size() < k_max_kept) list.insert(list.end(), settings.begin(), settings.end());
+  }
+
+  // Of a message of several lines, only the first has the rank's prefix.
+  int32_t owner_of(const LogLine& line) const {
+    if (line.rank >= 0 || !yaml_rank_) return line.rank;
+    const auto rank = ranks_.find(*yaml_rank_);
+    return rank != ranks_.end() && rank->second.yaml.is_open() ? *yaml_rank_ : line.rank;
   }
 
   // Continues the dump of an earlier line of the rank. True if the line belongs to it.
@@ -75,6 +86,8 @@ class SettingsReader : public LogReader {
       case Dump::arguments: return read_argument(text, rank, log);
       case Dump::launch_config: return read_launch_config(text, rank, log);
       case Dump::call: return read_call(text, rank, log);
+      case Dump::asked_table: return read_table(text, rank, told_);
+      case Dump::passed_table: return read_table(text, rank, passed_);
       case Dump::none: break;
     }
     return false;
@@ -107,15 +120,30 @@ class SettingsReader : public LogReader {
     return true;
   }
 
+  static bool read_table(std::string_view text, RankDump& rank, std::vector<Setting>& list) {
+    const auto setting = read_typed_setting(text);
+    rank.strange_lines = setting ? 0 : rank.strange_lines + 1;
+    if (text.starts_with("-----") || rank.strange_lines > k_max_strange_dump_lines) rank.dump = Dump::none;
+    if (setting) keep_for_later({*setting}, list);
+    return setting.has_value();
+  }
+
+  static void open_dump(Dump dump, RankDump& rank, LogBuilder& log) {
+    rank.dump = dump, rank.strange_lines = 0;
+    log.mark_start();
+  }
+
   void read_fresh(std::string_view text, RankDump& rank, LogBuilder& log) {
     if (contains(text, "- arguments -")) {
       shows_origin_ = trim(text).starts_with("-------------------- arguments");  // 20 dashes: GPT-NeoX; Megatron has 24
-      rank.dump = Dump::arguments, rank.strange_lines = 0;
-      log.mark_start();
+      open_dump(Dump::arguments, rank, log);
     } else if (contains(text, "launch configs:")) {
-      rank.dump = Dump::launch_config;
-      log.mark_start();
-    } else if (contains(text, "Experiment configuration")) {
+      open_dump(Dump::launch_config, rank, log);
+    } else if (text.starts_with("Megatron-Bridge args: (")) {
+      open_dump(Dump::asked_table, rank, log);
+    } else if (text.starts_with("ConfigContainer: (")) {
+      open_dump(Dump::passed_table, rank, log);
+    } else if (contains(text, "Experiment configuration") || contains(text, "- Task Configuration -")) {
       rank.yaml.open();
       log.mark_start();
     } else if (!open_nested(text, rank, log) && !open_call(text, rank, log)) {
@@ -132,7 +160,7 @@ class SettingsReader : public LogReader {
       rank.nested.open();
       log.mark_start();
       rank.nested.read(text.substr(at + mark.size() - 1));
-      mark == "CLI overrides: {" ? keep_told(rank.nested.take()) : keep(rank.nested.take(), log);
+      mark == "CLI overrides: {" ? keep_for_later(rank.nested.take(), told_) : keep(rank.nested.take(), log);
       return true;
     }
     return false;
@@ -155,10 +183,11 @@ class SettingsReader : public LogReader {
     keep(read_adapters(text), log);
     keep(read_expert_count(text), log);
     if (const auto end = read_planned_exit(text)) log.set_total(end->key, end->value);
+    if (const auto dropped = read_dropped_setting(text)) log.drop_setting(dropped->key, dropped->value);
     if (text.starts_with("setting ")) return keep(read_adapter_setting(text), log);
     if (is_command(text)) {
       log.mark_start();
-      return keep_told(read_command_line(text));
+      return keep_for_later(read_command_line(text), told_);
     }
     if (is_dotted(text)) {
       keep(read_dotted_setting(text, shows_origin_ || has_filled_origin(text)), log);
@@ -181,8 +210,9 @@ class SettingsReader : public LogReader {
   }
 
   std::unordered_map<int32_t, RankDump> ranks_;
-  std::vector<Setting> told_;
-  bool shows_origin_ = false;  // GPT-NeoX's dump: "1.0........updated"
+  std::vector<Setting> told_, passed_;
+  std::optional<int32_t> yaml_rank_;  // the last one that opened a block of YAML
+  bool shows_origin_ = false;         // GPT-NeoX's dump: "1.0........updated"
 };
 
 }  // namespace
@@ -190,7 +220,9 @@ class SettingsReader : public LogReader {
 Dialect settings_reader() {
   return {.id = "settings",
           .title = "effective configuration",
-          .versions = "our adapters, Megatron-LM, GPT-NeoX, DeepSpeed, HF Trainer, NeMo, torchtitan, Primus, torchrun",
+          .versions =
+              "our adapters, Megatron-LM, Megatron-Bridge, GPT-NeoX, DeepSpeed, HF Trainer, NeMo, torchtitan, "
+              "Primus, torchrun",
           .anchors = {" .....",
                       "......",
                       "setting ",
@@ -212,6 +244,11 @@ Dialect settings_reader() {
                       "exiting program ",
                       "launch configs:",
                       "Experiment configuration",
+                      "- Task Configuration -",
+                      "Megatron-Bridge args: (",
+                      "ConfigContainer: (",
+                      "Skipping config_container.",
+                      "Removing invalid parameter '",
                       "TrainingArguments(",
                       "OptimizerConfig(",
                       "DatasetConfig(",
