@@ -13,6 +13,7 @@
 #include "run/adapt.h"
 #include "run/chosen_framework.h"
 #include "run/forecast.h"
+#include "run/required_files.h"
 #include "text/choice.h"
 #include "text/format.h"
 
@@ -302,27 +303,6 @@ class SuitePlanner {
 
   fs::path output_folder() const { return fs::absolute(experiment_.output_directory).lexically_normal(); }
 
-  // Checks before the start that it exists; the trainer checks its content.
-  void require_dataset(const DataSpec& data, const std::string& model) const {
-    if (data.is_synthetic()) return;
-    for (const char* ending : {".bin", ".idx"}) {
-      std::error_code unreadable;
-      if (std::filesystem::exists(data.dataset + ending, unreadable)) continue;
-      throw Error(Problem{
-          fmt::format("there is no {}{}", data.dataset, ending),
-          request_.dataset ? "--dataset" : fmt::format("models.{}.dataset_path", model),
-          "give the prefix of a .bin/.idx pair, or make one: tprimat data make --prefix P --tokens N --vocab V"});
-    }
-  }
-
-  static void require_initial_weights(const std::string& folder, const std::string& model) {
-    std::error_code unreadable;
-    if (folder.empty() || std::filesystem::exists(folder + "/config.json", unreadable)) return;
-    throw Error(Problem{fmt::format("there is no {}/config.json", folder),
-                        fmt::format("models.{}.initial_weights", model),
-                        "give the folder of a Hugging Face model, or leave the key out for random weights"});
-  }
-
   // A framework's own strategy, unless --strategy names others.
   TrainSpec make_spec(Framework framework, const std::string& model, const std::string& strategy) const {
     const auto& own = experiment_.setup_of(framework).strategy;
@@ -333,7 +313,9 @@ class SuitePlanner {
   TrainSpec complete(TrainSpec spec) const {
     require_initial_weights(spec.checkpoint.initial_weights, spec.model.name);
     if (request_.dataset) spec.data.dataset = *request_.dataset;
-    if (request_.presence == Presence::installed) require_dataset(spec.data, spec.model.name);
+    if (request_.presence == Presence::installed)
+      require_dataset(spec.data,
+                      request_.dataset ? "--dataset" : fmt::format("models.{}.dataset_path", spec.model.name));
     if (platform_ == Platform::cpu && spec.threads == 0) {
       const int64_t ranks_here = std::max<int64_t>(1, spec.parallel.ranks() / experiment_.launch.nodes);
       spec.threads = std::max<int64_t>(1, machine_.cpu.usable_threads / ranks_here);  // of each rank

@@ -13,34 +13,13 @@
 #include "launch/container.h"
 #include "launch/frameworks.h"
 #include "launch/launch_plan.h"
+#include "unit/launch/temporary_variable.h"
 
 namespace tprimat::suite {
 namespace {
 
 namespace fs = std::filesystem;
 using Arguments = std::vector<std::string>;
-
-// A variable of this process for as long as the object lives; nothing: it is not set.
-class TemporaryVariable {
- public:
-  TemporaryVariable(std::string name, const std::optional<std::string>& value) : name_(std::move(name)) {
-    if (const char* before = std::getenv(name_.c_str())) before_ = before;
-    set(value);
-  }
-  ~TemporaryVariable() { set(before_); }
-  TemporaryVariable(const TemporaryVariable&) = delete;
-  TemporaryVariable& operator=(const TemporaryVariable&) = delete;
-
- private:
-  void set(const std::optional<std::string>& value) const {
-    if (value)
-      ::setenv(name_.c_str(), value->c_str(), 1);
-    else
-      ::unsetenv(name_.c_str());
-  }
-  std::string name_;
-  std::optional<std::string> before_;
-};
 
 // A training of eight GPUs, on a machine that has every launcher and is no part of a job.
 class LauncherTest : public ::testing::Test {
@@ -69,11 +48,7 @@ class LauncherTest : public ::testing::Test {
     write_file_atomically(folder_ / name, "#!/bin/sh\n");
     fs::permissions(folder_ / name, fs::perms::owner_all);
   }
-  LaunchPlan plan(Framework framework) const {
-    const auto& modules = framework_modules();
-    const auto is_it = [&](const FrameworkModule& each) { return each.id == framework; };
-    return plan_launch(*std::find_if(modules.begin(), modules.end(), is_it), request_);
-  }
+  LaunchPlan plan(Framework framework) const { return plan_launch(*find_framework(framework), request_); }
   LaunchPlan place(const TrainProgram& program) const {
     LaunchPlan placed;
     placed.environment = program.environment;

@@ -37,7 +37,8 @@ class NemoOnAmd : public ::testing::Test {
     path_ = std::getenv("PATH");
     ::setenv("PATH", "/nowhere", 1);
     ::setenv("TPRIMAT_FRAMEWORKS", (folder_ / "environments").c_str(), 1);
-    request_.checkout = {"", "", "", primus().string()};
+    request_.checkout = {};
+    request_.checkout.primus = primus().string();
   }
   void TearDown() override {
     ::unsetenv("TPRIMAT_FRAMEWORKS");

@@ -250,35 +250,6 @@ TEST_F(PrimTest, AModelsOwnFileIsWhatItExtends) {
   EXPECT_TRUE(text.starts_with("extends: [\"" + request_.checkout.installation + "/configs/own.yaml\"]\n")) << text;
 }
 
-TEST_F(PrimTest, ItsArgumentsAreFurtherSettingsOfTheFile) {
-  request_.arguments = {"--use_turbo_attention",
-                        "True",
-                        "--num-workers=4",
-                        "--moe",
-                        "--factor",
-                        "1e-5",
-                        "--name",
-                        "a: b",
-                        "--none",
-                        "None",
-                        "--list",
-                        "[1, 2]"};
-  request_.platform = Platform::amd;
-  const std::string text = content(plan_prim(request_), "/out/runs/a/primus.yaml");
-  for (const char* line : {"      use_turbo_attention: true\n", "      num_workers: 4\n", "      moe: true\n",
-                           "      factor: 1.0e-05\n", "      name: \"a: b\"\n", "      none: null\n"})
-    EXPECT_NE(text.find(line), std::string::npos) << line << text;
-  const LaunchPlan plan = plan_launch(require_framework(Framework::prim, Platform::amd), request_);
-  EXPECT_EQ(std::count(plan.command.begin(), plan.command.end(), "--num-workers=4"), 0);
-  request_.arguments = {"--lr", "1"};
-  EXPECT_NE(complaint(plan_prim, request_).find("lr follows from the configuration already: 0.0003"),
-            std::string::npos);
-  for (const char* word : {"lr", "-lr", "--", "--a b", "--a: b"}) {
-    request_.arguments = {word};
-    EXPECT_NE(complaint(plan_prim, request_).find("write --key value"), std::string::npos) << word;
-  }
-}
-
 TEST_F(PrimTest, AttentionIsChosenByTheEnvironmentToo) {
   EXPECT_EQ(plan_prim(request_).environment.count("NVTE_FUSED_ATTN"), 0u);
   request_.settings.flash_attention = true;

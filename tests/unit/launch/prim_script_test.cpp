@@ -52,6 +52,33 @@ TEST_F(PrimScriptTest, WhatItsScriptSetsItselfCannotBeAskedFor) {
   EXPECT_NE(complaint().find("HSA_ENABLE_SDMA=1"), std::string::npos);
 }
 
+TEST_F(PrimScriptTest, ItsArgumentsAreFurtherSettingsOfTheFile) {
+  request_.arguments = {"--use_turbo_attention",
+                        "True",
+                        "--num-workers=4",
+                        "--moe",
+                        "--factor",
+                        "1e-5",
+                        "--name",
+                        "a: b",
+                        "--none",
+                        "None",
+                        "--list",
+                        "[1, 2]"};
+  const std::string text = require_framework(Framework::prim, Platform::amd).plan(request_).files.front().content;
+  for (const char* line : {"      use_turbo_attention: true\n", "      num_workers: 4\n", "      moe: true\n",
+                           "      factor: 1.0e-05\n", "      name: \"a: b\"\n", "      none: null\n"})
+    EXPECT_NE(text.find(line), std::string::npos) << line << text;
+  const LaunchPlan plan = plan_launch(require_framework(Framework::prim, Platform::amd), request_);
+  EXPECT_EQ(std::count(plan.command.begin(), plan.command.end(), "--num-workers=4"), 0);
+  request_.arguments = {"--lr", "1"};
+  EXPECT_NE(complaint().find("lr follows from the configuration already: 0.0003"), std::string::npos);
+  for (const char* word : {"lr", "-lr", "--", "--a b", "--a: b"}) {
+    request_.arguments = {word};
+    EXPECT_NE(complaint().find("write --key value"), std::string::npos) << word;
+  }
+}
+
 TEST_F(PrimScriptTest, ANewerScriptKeepsTheSdmaThatItIsCalledWith) {
   request_.settings.hsa_enable_sdma = false;
   const fs::path script = folder_ / "examples/run_pretrain.sh";
