@@ -72,7 +72,8 @@ def print_log(arguments):
     log("  ⚠️  Skipping config_container.model: type mismatch (target=LlamaModelProvider, source=str)")
     log("  ⚠️  Skipping config_container.optimizer.adam_beta2: type mismatch (target=float, source=str)")
     settings = {name.removeprefix("settings."): value for name, value in experiment.items() if name.startswith("settings.")}
-    settings.update({"model.recompute_granularity": "null", "optimizer.adam_beta2": "0.999"})
+    settings.update({"model.recompute_granularity": "null", "optimizer.adam_beta2": "0.999",
+                     "model.vocab_size": settings["tokenizer.vocab_size"]})
     print_table("ConfigContainer", settings)
     print_steps(settings)
 

@@ -189,7 +189,6 @@ const LayoutPlan& LayoutPlanner::plan_of(const PlannedRun& training) {
 planner::Machine LayoutPlanner::require_machine(const PlannedRun& training) {
   std::optional<PeakInfo> peak;
   if (training.platform == Platform::cpu && training.framework == Framework::native) {
-    require_trainer_program();  // which measures it
     if (const auto measured = peaks_.find(training)) peak = measured->peak;
     if (around_.interrupts && around_.interrupts() > 0)
       throw Error(Problem{"interrupted before the layouts were ranked", k_option, ""}, ExitStatus::interrupted);

@@ -98,6 +98,8 @@ inline TrainSpec sealed_spec() {
   spec.evaluation.interval = 10;
   spec.checkpoint.directory = "/data/checkpoints";
   spec.checkpoint.initial_weights = "/data/weights";
+  spec.checkpoint.load = "/data/earlier";
+  spec.checkpoint.load_step = 0;  // released weights: the first step follows
   spec.deterministic = true;
   spec.offload = Offload::none;
   return spec;

@@ -40,7 +40,7 @@ TEST(PlannedLayouts, AWrongLayoutOfTheFileIsStillWrong) {
 }
 
 TEST(PlannedLayouts, FrameworksKeepTheirOwnSettings) {
-  ConfigCase config{eight_devices("frameworks:\n  mega: {precision: fp8, moments: bf16}\n")};
+  ConfigCase config{eight_devices("frameworks:\n  mega: {precision: fp8}\n")};
   const Experiment experiment = load_planned(config).experiment;
   EXPECT_EQ(make_spec_without_layout(experiment, Platform::nvd, "llama", Framework::mega).precision, Precision::fp8);
   EXPECT_EQ(make_spec_without_layout(experiment, Platform::nvd, "llama", Framework::nemo).precision, Precision::bf16);

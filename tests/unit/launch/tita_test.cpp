@@ -73,6 +73,7 @@ TEST_F(TitaTest, IsFoundInItsEnvironment) {
 }
 
 TEST_F(TitaTest, PlansTheAdapterUnderTorchrunWithTorchtitansOptions) {
+  request_.checkout = {};
   request_.arguments = {"--compile.enable"};
   request_.settings.flash_attention = true;
   const LaunchPlan planned = plan();

@@ -55,7 +55,7 @@ std::string what_runs(const FrameworkModule& module, const Adaptation& adapted) 
 // Another model, other data or another machine would be another training, so it is refused and not adapted.
 bool is_refused_for_good(const std::string& key) {
   for (const char* each :
-       {"experts", "synthetic", "initial_weights", "qk_norm", "sliding_window", "split", "seed", "rope_scaling",
+       {"experts", "synthetic", "initial_weights", "load", "qk_norm", "sliding_window", "split", "seed", "rope_scaling",
         "rope factor", "linear_bias", "gpt", "visible_devices", "cuda_device_max_connections"})
     if (key == each) return true;
   return false;
