@@ -318,8 +318,11 @@ def load_by_primus(path):
 
 def check_primus(module, folder):
     """Both ways to NeMo on AMD give one configuration."""
+    import tprimat_adapter
     import yaml
     from megatron.bridge.training.config import runtime_config_update
+    files = plan_on_amd(sys.argv[1], folder, "", [], with_package=False)
+    tprimat_adapter.__path__.append(str(files["primus_recipe.py"].parent))
     from tprimat_adapter import primus_recipe
     primus_recipe.prepare_samples = lambda spec: folder / "samples.npy"
     primus = os.environ.get("PRIMUS_PATH")

@@ -110,7 +110,7 @@ def compare(runs, model, layout, precision):
 def main():
     use_chosen_python()
     if importlib.util.find_spec("torchtitan") is None:
-        print(f"skipped: {sys.executable} has no torchtitan: pip install -r tests/parity/requirements.txt, or name another in TPRIMAT_PYTHON")
+        print(f"skipped: {sys.executable} has no torchtitan: pip install -r frameworks/requirements/tita.txt, or name another in TPRIMAT_PYTHON")
         return 77
     with tempfile.TemporaryDirectory(prefix="tprimat_titan_") as folder:
         runs = Runs(sys.argv[1], pathlib.Path(folder))

@@ -44,10 +44,9 @@ void add_override(const std::string& word, const std::string& value, Json& overr
            "write --key value, --key=value, or --key for true");
   const std::string key = key_of(word);
   if (overrides.contains(key))
-    refuse(fmt::format("{} follows from the configuration already: {}", key, print_json_line(overrides[key])),
-           fmt::format("leave {} out, and change the key of the configuration that it follows from "
-                       "(docs/frameworks.md)",
-                       word));
+    refuse(
+        fmt::format("{} is set already, to {}", key, print_json_line(overrides[key])),
+        fmt::format("leave {} out; where it follows from the experiment, change that key of the configuration", word));
   overrides[key] = value_of(value);
 }
 

@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "config/layout_rules.h"
 #include "launch/frameworks.h"
-#include "launch/trainer_program.h"
 #include "planner/plan_report.h"
 #include "planner/search.h"
 #include "planner/spec_workload.h"

@@ -72,7 +72,7 @@ TEST_F(PrimScriptTest, ItsArgumentsAreFurtherSettingsOfTheFile) {
   const LaunchPlan plan = plan_launch(require_framework(Framework::prim, Platform::amd), request_);
   EXPECT_EQ(std::count(plan.command.begin(), plan.command.end(), "--num-workers=4"), 0);
   request_.arguments = {"--lr", "1"};
-  EXPECT_NE(complaint().find("lr follows from the configuration already: 0.0003"), std::string::npos);
+  EXPECT_NE(complaint().find("lr is set already, to 0.0003"), std::string::npos);
   for (const char* word : {"lr", "-lr", "--", "--a b", "--a: b"}) {
     request_.arguments = {word};
     EXPECT_NE(complaint().find("write --key value"), std::string::npos) << word;
