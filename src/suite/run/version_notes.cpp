@@ -25,8 +25,12 @@ std::string list_checked(const PlannedRun& run) {
 std::string describe_version(const PlannedRun& run) {
   const std::string checked = list_checked(run);
   if (checked.empty()) return "";
-  return fmt::format("checked against: {}{}", checked,
-                     run.framework_version ? "; installed: " + *run.framework_version : "");
+  std::string installed = "; not installed here";
+  if (run.framework_version)
+    installed = "; installed: " + *run.framework_version;
+  else if (run.request.launch.in_container())
+    installed.clear();  // the image brings it
+  return fmt::format("checked against: {}{}", checked, installed);
 }
 
 std::vector<Problem> list_unchecked_versions(const SuitePlan& suite) {
