@@ -23,9 +23,9 @@ Check names_top() {
 }  // namespace
 
 void add_from_plan_option(CommandLine& verb, std::string& choice) {
-  verb.add_option(
-          "--from-plan", choice,
-          "Train the planner's N best layouts instead of a strategy's, and judge its ranking by the measured one")
+  verb.add_option("--from-plan", choice,
+                  "Train the planner's N best layouts instead of a strategy, and compare the predicted with the "
+                  "measured ranking")
       ->check(names_top())
       ->type_name("top=N")
       ->excludes(verb.get_option("--strategy"));

@@ -18,7 +18,8 @@ bool is_on_gpus(const RunResult& result) { return result.platform && *result.pla
 
 std::string describe_counts(int64_t sampled, int64_t trained) {
   if (sampled > trained)
-    return fmt::format("{} devices were measured, but {} trained: there is no energy per token", sampled, trained);
+    return fmt::format("{} devices were sampled, but only {} trained, so there is no energy per token", sampled,
+                       trained);
   return fmt::format("{} of the {} devices were sampled, so there is no energy per token", sampled, trained);
 }
 

@@ -281,7 +281,7 @@ constexpr std::array k_pair_rules = {
              "more devices communicate more, so each is slower", "compare equal device counts", differ<device_count>},
     PairRule{"machine_findings", warning, "tprimat doctor found more before the runs of one side",
              "a busy, hot or throttled machine is slower, whatever it runs",
-             "mend what tprimat doctor finds there, and run again", check_machine_findings},
+             "fix the findings of tprimat doctor there, and run again", check_machine_findings},
     PairRule{"memory_meaning", warning, "the memory figures mean different things and are not compared",
              "allocated, reserved and device-used memory differ by gigabytes within one run",
              "record the same kind of memory on both sides", check_memory},

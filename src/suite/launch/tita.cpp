@@ -86,7 +86,7 @@ void add_format_limits(Refusals& refusals, const LaunchRequest& request) {
   refusals.add_if(pure != (spec.optimizer.moments == MomentFormat::bf16),
                   "keeps Adam's moments in the format of its weights: bf16 without master weights, else fp32",
                   "set both, moments: bf16 and master_weights: false, or neither");
-  refusals.add_if(pure && spec.precision == Precision::fp32, "has no weights in bf16 beside products in fp32",
+  refusals.add_if(pure && spec.precision == Precision::fp32, "does not support bf16 weights with fp32 matrix products",
                   "choose bf16");
   const bool gathers = fp8 && request.settings.fp8_param.value_or(false);
   refusals.add_if(gathers && (spec.parallel.data == 1 || !request.settings.fp8_hybrid.value_or(true)),

@@ -64,7 +64,7 @@ void join_telemetry(RunResult& result, const std::vector<std::string>& files) {
       add_warning(result, fmt::format("{} cannot be joined to the steps: {} no time stamps", path,
                                       file.timed ? "the log has" : "it has"));
     else if (!traces.add(std::move(file.traces)))
-      add_warning(result, fmt::format("{} has the readings of another file and counts once", path));
+      add_warning(result, fmt::format("{} repeats the readings of another file; they count once", path));
   }
   if (!traces.all().empty()) {
     for (TelemetrySummary& each : report_telemetry(traces.all(), *window, platform))

@@ -118,8 +118,9 @@ class ProfileRun {
     ProfileOutcome outcome = ended(RunStatus::complete, "");
     ProfileRecord record = record_of(result);
     if (run_.profile->whole_run)
-      record.warnings.push_back(fmt::format("{} recorded the whole run with its start: {} marks no steps for it",
-                                            enum_name(run_.profile->profiler), enum_name(run_.framework)));
+      record.warnings.push_back(
+          fmt::format("{} recorded the whole run, including its start, because {} marks no steps for it",
+                      enum_name(run_.profile->profiler), enum_name(run_.framework)));
     try {
       record.summary = summarise();
     } catch (const Error& error) {
