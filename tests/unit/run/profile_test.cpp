@@ -146,7 +146,7 @@ TEST_F(ProfileTest, ARecordOfTheWholeRunSaysSo) {
   suite.runs.at(0).profile->whole_run = true;
   const ProfileOutcome outcome = only_profile(run(suite));
   ASSERT_EQ(outcome.warnings.size(), 1u);
-  EXPECT_NE(outcome.warnings[0].find("the whole run with its start"), std::string::npos) << outcome.warnings[0];
+  EXPECT_NE(outcome.warnings[0].find("the whole run, including its start"), std::string::npos) << outcome.warnings[0];
 }
 
 TEST_F(ProfileTest, LeavesATraceAndItsSummaryAndNoRate) {
