@@ -15,7 +15,8 @@ struct RunOptions {
   std::string platform = "auto";
   std::vector<std::string> frameworks, models, strategies;
   int64_t runs = 0, steps = 0;  // 0: as the configuration says
-  std::string dataset, output, load;
+  std::string dataset, output;
+  std::optional<std::string> load;
   double time_limit_seconds = 0.0;
   double hang_factor = suite::HangLimits{}.factor, startup_seconds = -1.0;  // negative: as limits_of says
   double cool_down_seconds = 0.0;

@@ -79,11 +79,18 @@ suite::SuiteRequest request_of(const RunOptions& options) {
       request.all_frameworks = true;
     else
       request.frameworks.push_back(suite::parse_framework_choice(name, "--framework"));
+  for (const suite::FrameworkChoice& each : request.frameworks)
+    if (request.all_frameworks && each.label)
+      throw Error(Problem{fmt::format("'all' and '{}' cannot be combined", each.name()), "--framework",
+                          "list the frameworks by name"});
   if (request.all_frameworks) request.frameworks.clear();
   request.models = options.models;
   request.strategies = options.strategies;
   if (!options.dataset.empty()) request.dataset = options.dataset;
-  if (!options.load.empty()) request.load = options.load;
+  if (options.load && options.load->empty())
+    throw Error(
+        Problem{"the folder of the checkpoint is an empty text", "--load", "name the folder, or leave --load out"});
+  if (options.load) request.load = *options.load;
   request.own_program = std::filesystem::read_symlink("/proc/self/exe").string();
   request.program_files = suite::find_program_files();
   if (options.dry_run) request.presence = suite::Presence::any;

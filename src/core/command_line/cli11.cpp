@@ -132,6 +132,7 @@ template Option* CommandLine::add_option(const std::string&, int&, const std::st
 template Option* CommandLine::add_option(const std::string&, int64_t&, const std::string&);
 template Option* CommandLine::add_option(const std::string&, uint64_t&, const std::string&);
 template Option* CommandLine::add_option(const std::string&, double&, const std::string&);
+template Option* CommandLine::add_option(const std::string&, std::optional<std::string>&, const std::string&);
 template Option* CommandLine::add_option(const std::string&, std::optional<int64_t>&, const std::string&);
 template Option* CommandLine::add_option(const std::string&, std::optional<double>&, const std::string&);
 

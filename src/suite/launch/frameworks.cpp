@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <utility>
 
 #include "base/error.h"
@@ -96,10 +97,14 @@ Checkout checkout_of(const FrameworkModule& module, const std::map<std::string, 
     const auto found = paths.find(fmt::format("{}.{}", name, key));
     return found == paths.end() ? std::string() : found->second;
   };
+  const auto folder = [&](std::string_view name) {  // from the root: a container and another folder know no other
+    const std::string text = stated(name, "installation");
+    return text.empty() ? text : std::filesystem::absolute(text).lexically_normal().string();
+  };
   const std::string_view name = module.checkout;
-  Checkout checkout{stated(name, "installation"), stated(name, "config_dir"), stated(name, "run_script")};
+  Checkout checkout{folder(name), stated(name, "config_dir"), stated(name, "run_script")};
   const bool by_primus = module.id == Framework::nemo && platform == Platform::amd;
-  if (by_primus) checkout.primus = stated("primus", "installation");
+  if (by_primus) checkout.primus = folder("primus");
   return checkout;
 }
 

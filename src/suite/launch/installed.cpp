@@ -20,6 +20,8 @@ std::string value_in(const std::string& line, const std::string& name) {
 }
 
 std::optional<std::string> read_first_line(const fs::path& path) {
+  std::error_code failure;
+  if (!fs::is_regular_file(path, failure)) return std::nullopt;  // a pipe would wait
   std::ifstream file(path);
   std::string line;
   if (!std::getline(file, line)) return std::nullopt;
@@ -111,6 +113,8 @@ std::optional<std::string> read_megatron_version(const fs::path& folder) {
 }
 
 std::optional<std::string> read_package_version(const fs::path& package_info) {
+  std::error_code failure;
+  if (!fs::is_regular_file(package_info, failure)) return std::nullopt;
   std::ifstream file(package_info);
   std::string parts[3];
   const char* const names[] = {"MAJOR", "MINOR", "PATCH"};

@@ -40,7 +40,8 @@ std::string read_word(const fs::path& file) {
   std::istringstream text(read_file(file));
   std::string word;
   text >> word;
-  return word;
+  constexpr size_t k_longest = 40;  // of a step or a tag
+  return word.substr(0, k_longest);
 }
 
 [[noreturn]] void refuse_folder(const fs::path& folder, const std::string& what, const std::string& remedy) {
@@ -69,8 +70,10 @@ int64_t step_of_tracker(const fs::path& folder, const std::string& word) {
 }  // namespace
 
 LoadedCheckpoint find_native_checkpoint(const fs::path& path) {
-  if (const auto step = step_in(path.filename().string(), "step_"); step && is_native_checkpoint(path))
+  if (const auto step = step_in(path.filename().string(), "step_"); step && is_native_checkpoint(path)) {
+    if (*step < 0) refuse_folder(path, "is named after no step", "name it step_ and the number of its step");
     return {path.parent_path().string(), *step};
+  }
   std::optional<int64_t> newest;
   std::error_code unreadable;
   for (const auto& entry : fs::directory_iterator(path, unreadable)) {
@@ -84,8 +87,11 @@ LoadedCheckpoint find_native_checkpoint(const fs::path& path) {
 }
 
 LoadedCheckpoint find_megatron_checkpoint(const fs::path& path) {
-  if (const auto step = step_in(path.filename().string(), "iter_"); step && is_there(path.parent_path() / k_tracker))
+  if (const auto step = step_in(path.filename().string(), "iter_"); step && is_there(path.parent_path() / k_tracker)) {
+    if (*step < 1 || !is_there(path))
+      refuse_folder(path, "is no checkpoint of Megatron-LM", "give a folder such as iter_0000100, or the one above it");
     return {path.parent_path().string(), *step};
+  }
   const std::string newest = read_tracker(path, "Megatron-LM");
   const bool is_release = newest == "release";  // converted weights, from which step 1 follows
   const int64_t step = is_release ? 0 : step_of_tracker(path, newest);

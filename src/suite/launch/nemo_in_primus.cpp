@@ -28,6 +28,8 @@ bool is_here(const fs::path& path) {
 
 // Before v26.5, Primus looks for recipes in two packages only: its own and Megatron-Bridge's.
 bool loads_any_recipe(const fs::path& backend) {
+  std::error_code failure;
+  if (!fs::is_regular_file(backend / "config_utils.py", failure)) return false;  // a pipe would wait
   std::ifstream file(backend / "config_utils.py");
   std::ostringstream text;
   text << file.rdbuf();

@@ -23,6 +23,7 @@ void use_folder(const InstallationEntry& entry, ChosenFramework& chosen) {
                                     chosen.name(), enum_name(chosen.launch.launcher)),
                         place_of(module, entry.label), "state the image of this version, or use the launcher local"});
   chosen.checkout.installation = std::filesystem::absolute(entry.folder).lexically_normal().string();
+  if (chosen.checkout.primus) chosen.checkout.primus = chosen.checkout.installation;  // or a checkout of Primus
 }
 
 void use_image(const InstallationEntry& entry, ChosenFramework& chosen) {
@@ -37,6 +38,7 @@ void use_image(const InstallationEntry& entry, ChosenFramework& chosen) {
   else if (chosen.module->is_environment && !entry.folder.empty())
     launch.python_inside = entry.folder + "/bin/python3";
   chosen.checkout.installation = entry.folder;
+  if (chosen.checkout.primus) chosen.checkout.primus = "";  // that of the image
   chosen.checkout.in_image = true;
 }
 

@@ -167,6 +167,10 @@ std::string render_layout_plans(const std::vector<LayoutPlan>& plans) {
 }
 
 std::vector<TrainSpec> LayoutPlanner::choose(const PlannedRun& training) {
+  if (training.installation)
+    throw Error(
+        Problem{fmt::format("layouts of {} and of another installation are not ranked apart", name_framework(training)),
+                k_option, "name the framework without a label, or choose layouts with --strategy"});
   std::vector<TrainSpec> specs;
   for (const PlannedLayout& each : plan_of(training).layouts) specs.push_back(lay_out(training.spec, each.layout));
   return specs;

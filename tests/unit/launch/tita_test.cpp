@@ -212,7 +212,7 @@ const Refusal k_refusals[] = {
     {"does not train in fp16", [](LaunchRequest& r) { r.spec.precision = Precision::fp16; }},
     {"does not train in tf32", [](LaunchRequest& r) { r.spec.precision = Precision::tf32; }},
     {"in the format of its weights", [](LaunchRequest& r) { r.spec.optimizer.moments = MomentFormat::bf16; }},
-    {"no weights in bf16 beside products in fp32",
+    {"does not support bf16 weights with fp32 matrix products",
      [](LaunchRequest& r) {
        r.spec.optimizer.moments = MomentFormat::bf16;
        r.spec.optimizer.master_weights = false;
