@@ -111,7 +111,7 @@ def main():
     if sys.argv[1] == "container":
         return start_container(sys.argv[2:])
     if subprocess.run([*UNSHARE, "mount", "--rbind", "/proc", "/proc"], capture_output=True, check=False).returncode != 0:
-        print("skipped: this user may not mount in a namespace of its own")
+        print("skipped: this user may not mount in a namespace of its own; run it as root, outside a container without CAP_SYS_ADMIN")
         return SKIPPED
     with tempfile.TemporaryDirectory(prefix="tprimat_mounted_") as folder:
         faults = find_faults(str(pathlib.Path(sys.argv[1]).resolve()), pathlib.Path(folder).resolve())

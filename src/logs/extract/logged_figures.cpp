@@ -19,15 +19,15 @@ std::optional<int64_t> known_number(int64_t number) {
 
 int64_t first_step(const ReadLog& read) { return read.dialect != nullptr ? read.dialect->counts_from : 1; }
 
-// Step k at place k-1. Of a step that was reported again after a restart the last report counts; a step that the log
-// lacks has no figures.
-std::vector<ExtractedStep> place_steps(const ReadLog& read, size_t count) {
+// Step k at place k - first. Of a step that was reported again after a restart the last report counts; a step that the
+// log lacks has no figures.
+std::vector<ExtractedStep> place_steps(const ReadLog& read, size_t count, int64_t first) {
   std::vector<ExtractedStep> placed(count);
-  for (size_t i = 0; i < count; ++i) placed[i].step = static_cast<int64_t>(i) + 1;
+  for (size_t i = 0; i < count; ++i) placed[i].step = static_cast<int64_t>(i) + first;
   for (const ExtractedStep& step : read.log.steps) {
     const int64_t number = step.step - first_step(read) + 1;
-    if (number < 1 || number > static_cast<int64_t>(count)) continue;
-    ExtractedStep& place = placed[static_cast<size_t>(number - 1)];
+    if (number < first || number >= first + static_cast<int64_t>(count)) continue;
+    ExtractedStep& place = placed[static_cast<size_t>(number - first)];
     place = step;
     place.step = number;
   }
@@ -79,7 +79,8 @@ void fill_events(RunResult& result, const ExtractedLog& log) {
 }
 
 void add_logged_figures(RunResult& result, const ReadLog& read) {
-  const std::vector<ExtractedStep> placed = place_steps(read, result.step_times.size());
+  const int64_t first = result.training_config.loaded_step.value_or(0) + 1;
+  const std::vector<ExtractedStep> placed = place_steps(read, result.step_times.size(), first);
   Course course;
   for (const ExtractedStep& step : placed) course.push_back(&step);
   add_rates(result, course);

@@ -11,8 +11,8 @@ void fill_memory(RunResult& result, const ExtractedLog& log, const Course& cours
 void fill_events(RunResult& result, const ExtractedLog& log);
 
 // Adds to the result of a run that was followed by its log what a StepRecord has no field for, as `extract` finds it in
-// that log: the framework's own rates, memory by rank, labels of steps, events, skipped updates. Steps count from 1,
-// and step k stands at place k-1.
+// that log: the framework's own rates, memory by rank, labels of steps, events, skipped updates. The first entry is
+// step 1, or the one after the checkpoint that was loaded.
 void add_logged_figures(RunResult& result, const ReadLog& read);
 
 }  // namespace tprimat::logs

@@ -90,9 +90,10 @@ std::optional<Installation> find_nemo_in_primus(const Checkout& checkout) {
       !loads_any_recipe(backend))
     return std::nullopt;
   const fs::path bridge = folder / "third_party/Megatron-Bridge/src/megatron/bridge/package_info.py";
-  return Installation{fmt::format("{} in Primus {}", read_package_version(bridge).value_or("not known"),
-                                  find_checkout_revision(folder).value_or("not known")),
-                      folder.string()};
+  return Installation{
+      fmt::format("{} in Primus {}", read_package_version(bridge).value_or(std::string(k_unknown_version)),
+                  find_checkout_revision(folder).value_or(std::string(k_unknown_version))),
+      folder.string()};
 }
 
 void add_primus_limits(Refusals& refusals, const LaunchRequest& request) {

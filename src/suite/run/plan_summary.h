@@ -6,8 +6,8 @@
 
 namespace tprimat::suite {
 
-// A planned run in a dozen comment lines of a shell script: model, layout, batch, learning rate, data set, memory, what
-// deviates, what is mounted and which files are written.
+// A planned run as a dozen comment lines of a shell script: model, layout, batch, learning rate, data set, memory,
+// deviations, mounts and the files that it writes.
 std::string render_summary(const PlannedRun& run, const Forecast& known);
 
 // The same, then the command in its working directory with its environment. `whole`: also the files that the command

@@ -152,14 +152,14 @@ void number_steps(RunResult& result, const std::vector<StepRecord>& steps, const
 }
 
 // The tokens of each step, of a log that states its sequences.
-void count_tokens(std::vector<StepRecord>& steps, const logs::ReadLog& read, int64_t sequence_length) {
-  const int64_t first = read.dialect != nullptr ? read.dialect->counts_from : 1;
+void count_tokens(std::vector<StepRecord>& steps, const logs::ReadLog& read, const TrainSpec& spec) {
+  const int64_t first = (read.dialect != nullptr ? read.dialect->counts_from : 1) + spec.checkpoint.first_step() - 1;
   for (const logs::ExtractedStep& each : read.log.steps) {
     const int64_t place = each.step - first;
     const double sequences = each.global_batch_size.value_or(k_nan);
     if (place < 0 || place >= std::ssize(steps) || !(sequences >= 1 && sequences < 1e9)) continue;
     std::optional<int64_t>& tokens = steps[static_cast<size_t>(place)].tokens;
-    if (!tokens) tokens = std::llround(sequences) * sequence_length;
+    if (!tokens) tokens = std::llround(sequences) * spec.sequence_length;
   }
 }
 
@@ -234,7 +234,7 @@ void raise_peak(std::optional<double>& peak, const StepRecord& step) {
 void describe_steps(RunResult& result, const TrainingTrace& trace, const TrainSpec& spec) {
   std::vector<StepRecord> steps = in_order(trace, spec, result.warnings);
   check_loaded(result, trace, spec);
-  if (trace.log) count_tokens(steps, *trace.log, spec.sequence_length);
+  if (trace.log) count_tokens(steps, *trace.log, spec);
   check_tokens(result, steps, spec.tokens_per_step());
   check_learning_rates(result, steps, spec);
   for (const StepRecord& step : steps) result.step_times.push_back(step.time_seconds);
