@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "archive/seal.h"
 #include "archive/signature.h"
@@ -10,7 +11,10 @@
 #include "base/build_info.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/files.h"
+#include "cli/session_config.h"
 #include "cli/verbs.h"
+#include "command_line/output_target.h"
 #include "process/process.h"
 #include "text/format.h"
 #include "text/json_fields.h"
@@ -18,9 +22,12 @@
 namespace tprimat::cli {
 namespace {
 
+namespace fs = std::filesystem;
+
 constexpr const char* k_archive_examples =
     "  tprimat archive                                   seals ./output into tprimat.tar.zst\n"
     "  tprimat archive results/ config.yaml --output run7.tar.zst --hide-hosts\n"
+    "  tprimat archive --output - | ssh host 'cat > run7.tar.zst'\n"
     "  tprimat archive verify run7.tar.zst               recomputes every published figure from its samples\n"
     "  tprimat archive output restarts.log               seals a result with its source log\n"
     "  tprimat archive facts                             the facts that verify checks, with their witnesses\n"
@@ -48,7 +55,7 @@ Json left_out_to_json(const results::Seal& seal) {
   return list;
 }
 
-void print_seal(const Session& session, const ArchiveRequest& request, const results::Seal& seal) {
+void print_seal(const Session& session, const ArchiveRequest& request, const results::Seal& seal, size_t bytes) {
   if (session.json) {
     Json json = to_json(seal.manifest);
     json["archive"] = request.output;
@@ -57,22 +64,26 @@ void print_seal(const Session& session, const ArchiveRequest& request, const res
     return print_result(print_json(json));
   }
   std::string text =
-      fmt::format("{}: {}, {}\nmanifest SHA-256 {}\n", request.output, count(seal.manifest.files.size(), "file"),
-                  count(std::filesystem::file_size(request.output), "byte"), seal.manifest_sha256);
+      fmt::format("{}: {}, {}\nmanifest SHA-256 {}\n", names_stdout(request.output) ? "stdout" : request.output,
+                  count(seal.manifest.files.size(), "file"), count(bytes, "byte"), seal.manifest_sha256);
   for (const auto& [kind, count] : seal.manifest.redactions)
     text += fmt::format("redacted: {} ({} times)\n", kind, count);
   for (size_t i = 0; i < seal.left_out.size() && i < k_max_lines; ++i)
     text += fmt::format("left out: {} ({})\n", printable(seal.left_out[i].path), seal.left_out[i].reason);
   if (seal.left_out.size() > k_max_lines)
     text += fmt::format("left out: {} more\n", seal.left_out.size() - k_max_lines);
-  print_result(text);
+  print_beside_output(text, names_stdout(request.output));
 }
 
 ExitStatus seal_archive(const Session& session, const ArchiveRequest& request) {
+  require_one_on_stdout({{"--json", session.json}, {"--output -", names_stdout(request.output)}});
+  refuse_binary_on_terminal(request.output, "--output", "an archive");
+  std::optional<ScratchFolder> scratch;
+  if (names_stdout(request.output)) scratch.emplace();
   results::SealRequest seal;
   for (const std::string& path : request.paths) seal.paths.emplace_back(path);
-  if (seal.paths.empty()) seal.paths.emplace_back("./output");
-  seal.output = request.output;
+  if (seal.paths.empty()) seal.paths.emplace_back(results_folder(session));
+  seal.output = scratch ? scratch->path() / "stdout.tar.zst" : fs::path(request.output);
   seal.redaction = results::local_redaction(request.hide_hosts);
   for (const std::string& text : request.hide)
     if (const std::string why = results::why_not_hidden(text); !why.empty())
@@ -84,7 +95,9 @@ ExitStatus seal_archive(const Session& session, const ArchiveRequest& request) {
   LocalRunner runner;
   if (!request.sign.empty())
     seal.sign = [&](const std::string& manifest) { return results::sign_text(runner, request.sign, manifest); };
-  print_seal(session, request, results::seal_files(seal));
+  const results::Seal sealed = results::seal_files(seal);
+  if (scratch) copy_to_stdout(seal.output.string());
+  print_seal(session, request, sealed, fs::file_size(seal.output));
   return ExitStatus::done;
 }
 
@@ -196,10 +209,11 @@ void add_archive_verb(CommandLine& program, Session& session) {
   CommandLine* verb = add_verb(program, session, "archive",
                                "Seal results, logs and configuration; verify a sealed archive", k_archive_examples);
   add_json_option(*verb, session);
+  add_config_options(*verb, session);
   verb->require_subcommand(0, 1);
-  verb->add_option("paths", request->paths, "Results, logs, configurations, or folders (default: ./output)")
+  verb->add_option("paths", request->paths, "Results, logs, configurations, or folders (default: the results folder)")
       ->type_name("DIR|FILE");
-  verb->add_option("--output", request->output, "Archive to write: *.tar.zst, *.tar.gz or *.tgz")
+  verb->add_option("--output", request->output, "Archive to write: *.tar.zst, *.tar.gz or *.tgz; -: stdout")
       ->type_name("FILE")
       ->capture_default_str();
   verb->add_flag("--hide-hosts", request->hide_hosts, "Also redact the name of this machine");

@@ -11,12 +11,14 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "base/output.h"
+#include "command_line/output_target.h"
 #include "command_line/session.h"
 #include "command_line/terminal.h"
 #include "command_line/value_checks.h"
 #include "history/history.h"
 #include "report/ci_report.h"
 #include "report/report.h"
+#include "result/metrics.h"
 
 namespace tprimat::cli {
 namespace {
@@ -53,8 +55,7 @@ void write_history(const results::History& history, const std::filesystem::path&
 
 // Workflow commands are read from both streams; stderr leaves the report on stdout whole.
 void write_ci_outputs(const results::Comparison& comparison, const CiOutputs& outputs) {
-  if (!outputs.junit_path.empty())
-    write_file_atomically(outputs.junit_path, results::render_junit(comparison, make_stamp()));
+  if (!outputs.junit_path.empty()) write_output(outputs.junit_path, results::render_junit(comparison, make_stamp()));
   if (!outputs.annotations) return;
   if (!write_stderr(results::render_annotations(comparison)))
     throw Error(Problem{"cannot write the annotations to stderr", "--annotations", ""}, ExitStatus::work_failed);
@@ -64,11 +65,20 @@ void print_comparison(const std::string& text, CompareFormat format) {
   format == CompareFormat::coloured_terminal ? print_coloured(text) : print_result(text);
 }
 
-void add_history_options(CommandLine& verb, HistoryRequest& request) {
+std::vector<std::string> metric_keys() {
+  std::vector<std::string> keys;
+  for (const Metric& metric : metrics()) keys.emplace_back(metric.key);
+  return keys;
+}
+
+void add_history_options(CommandLine& verb, HistoryRequest& request, const char* default_folder) {
   verb.add_option("--history", request.folder,
                   "Track one metric over all results in this directory and below, by configuration and time")
-      ->type_name("DIR");
+      ->expected(0, 1)
+      ->default_str(default_folder)
+      ->type_name("[DIR]");
   verb.add_option("--metric", request.metric, "With --history: the metric (default: tokens_per_second_per_gpu)")
+      ->choices(metric_keys())
       ->type_name("METRIC");
   verb.add_option("--last", request.last, "With --history: points to show per series")
       ->type_name("N")
@@ -85,7 +95,7 @@ ExitStatus compare_history(const HistoryRequest& request, const results::Compare
   if (!history.index.note.empty()) log_note(history.index.note);
   log_detail(fmt::format("{} files read, {} gone, index {}", history.index.files_read, history.index.files_gone,
                          history.index.index_path.empty() ? "in memory" : history.index.index_path));
-  print_comparison(render_history(history, format), format);
+  if (!names_stdout(ci.junit_path)) print_comparison(render_history(history, format), format);
   write_history(history, request.output);
   write_ci_outputs(history.comparison, ci);
   return results::history_status(history);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "command_line/options.h"
@@ -22,7 +23,8 @@ struct HistoryRequest {
   std::string output;  // directory for history.md; empty: none is written
   size_t last = 10;
 };
-void add_history_options(CommandLine& verb, HistoryRequest& request);
+void add_history_options(CommandLine& verb, HistoryRequest& request, const char* default_folder);
+std::vector<std::string> metric_keys();
 
 // What stdout holds.
 enum class CompareFormat { terminal, coloured_terminal, json, markdown, csv };

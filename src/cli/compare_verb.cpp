@@ -9,7 +9,9 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "cli/compare_history.h"
+#include "cli/session_config.h"
 #include "cli/verbs.h"
+#include "command_line/output_target.h"
 #include "command_line/terminal.h"
 #include "command_line/value_checks.h"
 #include "compare/compare_runs.h"
@@ -22,7 +24,7 @@ namespace tprimat::cli {
 namespace {
 
 constexpr const char* k_compare_examples =
-    "  tprimat compare                                  everything in ./output\n"
+    "  tprimat compare                                  everything in ./output, or where the configuration says\n"
     "  tprimat compare old.json new.json --baseline old.json\n"
     "  tprimat compare results/ --model llama --markdown\n"
     "  tprimat compare results/ --html                  writes output/compare.html, a page with charts and filters\n"
@@ -35,6 +37,7 @@ constexpr const char* k_compare_examples =
     "with --fail-if, 5 if a gate fails and 6 if the answer is within the noise.\n";
 
 constexpr const char* k_default_page = "DIR/compare.html";  // DIR is what --output says
+constexpr const char* k_default_history = "the results folder";
 
 // The command line as it was given; names of platforms and frameworks are still words.
 struct CompareRequest {
@@ -42,10 +45,11 @@ struct CompareRequest {
   std::vector<std::string> gates;
   CiOutputs ci;
   HistoryRequest history;
-  std::string baseline, sort, output = "./output", html;
+  std::string baseline, sort, output, html;
   double smallest_effect_percent = 1.0, run_spread_percent = results::k_assumed_run_spread * 100;
   std::optional<double> loss_tolerance_percent;
   bool markdown = false, csv = false, plot = false, force = false;
+  std::string results;  // the folder to read where none is named
   const CommandLine* verb = nullptr;
   bool is_given(const char* option) const { return verb->count(option) > 0; }
 };
@@ -77,7 +81,7 @@ results::CompareOptions make_options(const CompareRequest& request) {
 
 results::LoadedRuns load_requested(const CompareRequest& request) {
   std::vector<std::string> paths = request.paths;
-  if (paths.empty()) paths.push_back(request.output);
+  if (paths.empty()) paths.push_back(request.results);
   if (std::filesystem::is_regular_file(request.baseline) || results::is_baseline_folder(request.baseline))
     paths.push_back(request.baseline);
   results::LoadedRuns loaded = results::load_runs(paths);
@@ -116,6 +120,7 @@ void remove_stale_plots(const std::filesystem::path& folder) {
 
 // Without --plot a missing gnuplot is worth a warning, no more: the figures have been printed.
 void write_files(const results::Comparison& comparison, const CompareRequest& request) {
+  if (names_stdout(request.output)) return;
   const std::filesystem::path folder = request.output;
   write_file_atomically(folder / "compare.md", render_markdown(comparison));
   LocalRunner runner;
@@ -135,6 +140,8 @@ void write_files(const results::Comparison& comparison, const CompareRequest& re
 // Where the page goes; empty without --html.
 std::filesystem::path page_path(const CompareRequest& request) {
   if (request.html.empty()) return {};
+  if (request.html == k_default_page && names_stdout(request.output))
+    throw Error(Problem{"has no folder for the page when --output is -", "--html", "name the page: --html=page.html"});
   if (request.html == k_default_page) return std::filesystem::path(request.output) / "compare.html";
   const std::filesystem::path path = request.html;
   if (path.extension() == ".json" || std::filesystem::is_directory(path))
@@ -145,12 +152,38 @@ std::filesystem::path page_path(const CompareRequest& request) {
 
 void write_page(const results::Comparison& comparison, const std::filesystem::path& path) {
   if (path.empty()) return;
-  write_file_atomically(path, results::render_html(comparison));
-  log_note(fmt::format("wrote {}", path.string()));
+  write_output(path, results::render_html(comparison));
+  if (!names_stdout(path)) log_note(fmt::format("wrote {}", path.string()));
 }
 
 void refuse_pair(const char* one, const char* other) {
   throw Error(Problem{fmt::format("cannot be combined with {}", other), one, "omit one of them"});
+}
+
+// One text at a time on standard output.
+void check_stdout(const CompareRequest& request, const Session& session) {
+  require_one_on_stdout({{"--html", names_stdout(request.html)},
+                         {"--junit", names_stdout(request.ci.junit_path)},
+                         {"--json", session.json},
+                         {"--markdown", request.markdown},
+                         {"--csv", request.csv}});
+  if (request.plot && names_stdout(request.output)) refuse_pair("--plot", "--output -");
+}
+
+// Where the configuration keeps the results, unless the command line names a folder.
+void settle_folders(const Session& session, CompareRequest& request) {
+  const bool default_history = request.history.folder == k_default_history;
+  if (request.is_given("--output")) request.history.output = names_stdout(request.output) ? "" : request.output;
+  const bool reads_results = default_history || (request.paths.empty() && request.history.folder.empty());
+  const bool writes_results = request.history.folder.empty() && request.output.empty();
+  const bool names_folder = !request.output.empty() && !names_stdout(request.output) && !default_history;
+  if (!writes_results && (!reads_results || names_folder)) {
+    request.results = request.output;
+    return;
+  }
+  request.results = results_folder(session);
+  if (default_history) request.history.folder = request.results;
+  if (request.output.empty()) request.output = request.results;
 }
 
 void check_history_request(const CompareRequest& request) {
@@ -177,18 +210,17 @@ void check_request(const CompareRequest& request) {
   if (request.is_given("--last")) throw Error(Problem{"applies only to a history", "--last", "add --history DIR"});
 }
 
-ExitStatus compare(const Session& session, const CompareRequest& request) {
+ExitStatus compare(const Session& session, CompareRequest request) {
   check_request(request);
+  check_stdout(request, session);
+  settle_folders(session, request);
   const std::filesystem::path page = page_path(request);
   const results::CompareOptions options = make_options(request);
   const CompareFormat format = choose_format(request, session);
-  if (!request.history.folder.empty()) {
-    HistoryRequest history = request.history;
-    if (request.is_given("--output")) history.output = request.output;
-    return compare_history(history, options, format, request.ci);
-  }
+  if (!request.history.folder.empty()) return compare_history(request.history, options, format, request.ci);
   const results::Comparison comparison = results::compare_runs(load_requested(request), options);
-  print_comparison(render_comparison(comparison, format), format);
+  if (!names_stdout(page) && !names_stdout(request.ci.junit_path))
+    print_comparison(render_comparison(comparison, format), format);
   write_page(comparison, page);
   write_ci_outputs(comparison, request.ci);
   write_files(comparison, request);
@@ -197,16 +229,17 @@ ExitStatus compare(const Session& session, const CompareRequest& request) {
 
 void add_filters(CommandLine& verb, CompareRequest& request) {
   const auto add_list = [&](const char* name, std::vector<std::string>& into, const char* help) {
-    verb.add_option(name, into, help)->delimiter(',')->type_name("NAME,...")->allow_extra_args(false);
+    return verb.add_option(name, into, help)->delimiter(',')->type_name("NAME,...")->allow_extra_args(false);
   };
-  add_list("--platform", request.platforms, "Only these platforms: nvd, amd, cpu");
-  add_list("--framework", request.frameworks, "Only these frameworks");
+  add_list("--platform", request.platforms, "Only these platforms: nvd, amd, cpu")->choices(choices_of<Platform>());
+  add_list("--framework", request.frameworks, "Only these frameworks")->choices(choices_of<Framework>());
   add_list("--model", request.models, "Only these models");
   add_list("--strategy", request.strategies, "Only these parallel strategies");
   verb.add_option("--baseline", request.baseline,
                   "Compare all runs against this one: a file, a folder of results, platform, framework or label")
       ->type_name("RUN");
   verb.add_option("--sort", request.sort, "Sort the runs by this metric, best first, e.g. tokens_per_second_per_gpu")
+      ->choices(metric_keys())
       ->type_name("METRIC");
 }
 
@@ -216,7 +249,8 @@ void add_gates(CommandLine& verb, CompareRequest& request) {
                   "6 if the noise is too large to tell; may be repeated")
       ->type_name("GATE")
       ->allow_extra_args(false);
-  verb.add_option("--junit", request.ci.junit_path, "Write results, pairs and gates as JUnit XML to this file")
+  verb.add_option("--junit", request.ci.junit_path,
+                  "Write results, pairs and gates as JUnit XML to this file; -: stdout")
       ->type_name("FILE");
   verb.add_flag("--annotations", request.ci.annotations,
                 "Print failures and doubtful findings as GitHub Actions annotations on stderr");
@@ -231,13 +265,14 @@ void add_compare_verb(CommandLine& program, Session& session) {
                k_compare_examples);
   request->verb = verb;
   add_json_option(*verb, session);
-  verb->add_option("paths", request->paths, "Result files, or directories of them (default: the output directory)")
+  add_config_options(*verb, session);
+  verb->add_option("paths", request->paths, "Result files, or directories of them (default: the results folder)")
       ->type_name("DIR|FILE");
   add_filters(*verb, *request);
   Option* json = verb->get_option("--json");
   Option* markdown = verb->add_flag("--markdown", request->markdown, "Print Markdown on stdout")->excludes(json);
   verb->add_flag("--csv", request->csv, "Print one CSV line per run on stdout")->excludes(json)->excludes(markdown);
-  verb->add_option("--html", request->html, "Write one page with charts, filters and the audit")
+  verb->add_option("--html", request->html, "Write one page with charts, filters and the audit; -: stdout")
       ->expected(0, 1)
       ->default_str(k_default_page)
       ->type_name("[FILE]");
@@ -245,7 +280,7 @@ void add_compare_verb(CommandLine& program, Session& session) {
   verb->add_flag("--force", request->force,
                  "Print verdicts and ratios even for runs that are not comparable, with the reasons");
   add_gates(*verb, *request);
-  add_history_options(*verb, request->history);
+  add_history_options(*verb, request->history, k_default_history);
   verb->add_option("--smallest-effect", request->smallest_effect_percent, "Smallest difference of interest, in percent")
       ->type_name("PERCENT")
       ->capture_default_str()
@@ -260,9 +295,10 @@ void add_compare_verb(CommandLine& program, Session& session) {
       ->type_name("PERCENT")
       ->capture_default_str()
       ->check(number_from(0.0, 50.0));
-  verb->add_option("--output", request->output,
-                   "Directory for compare.md, compare.png and compare.svg (default: ./output); with --history for "
-                   "history.md (default: not written)")
+  verb->add_option(
+          "--output", request->output,
+          "Directory for compare.md, compare.png and compare.svg (default: the results folder); with --history "
+          "for history.md (default: not written); -: write no files, only the report on stdout")
       ->type_name("DIR");
   verb->callback([&session, request] { session.action = [&session, request] { return compare(session, *request); }; });
 }

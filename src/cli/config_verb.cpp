@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "cli/session_config.h"
 #include "cli/verbs.h"
+#include "command_line/output_target.h"
 #include "config/values.h"
 #include "text/format.h"
 #include "text/json.h"
@@ -123,6 +124,10 @@ ExitStatus export_shell(const Session& session) {
 
 ExitStatus init(const Session& session, bool force) {
   const std::string path = session.config_path.empty() ? "config.yaml" : session.config_path;
+  if (names_stdout(path)) {
+    write_output(path, suite::default_config_text());
+    return ExitStatus::done;
+  }
   std::error_code error;
   if (!force && std::filesystem::exists(std::filesystem::symlink_status(path, error)))
     throw Error(Problem{"already exists", path, "overwrite it with --force, or write elsewhere with --config FILE"});
@@ -170,7 +175,8 @@ void add_config_verb(CommandLine& program, Session& session) {
   export_part->add_flag("--shell", *shell, "Print export lines for eval (the only form)");
   export_part->callback([&session, shell] { session.action = [&session] { return export_shell(session); }; });
 
-  CommandLine* init_part = add_part(*verb, "init", "Write the built-in default to config.yaml, or to --config FILE");
+  CommandLine* init_part =
+      add_part(*verb, "init", "Write the built-in default to config.yaml, or to --config FILE (-: stdout)");
   auto force = std::make_shared<bool>(false);
   init_part->add_flag("--force", *force, "Overwrite the file");
   init_part->callback([&session, force] { session.action = [&session, force] { return init(session, *force); }; });

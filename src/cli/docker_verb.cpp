@@ -143,10 +143,11 @@ ExitStatus open_shell(const DockerOptions& options) {
 void add_common(CommandLine& part, DockerOptions& options) {
   part.add_option("platform", options.platform, "nvd, amd or cpu")
       ->required()
-      ->check(one_of({"nvd", "amd", "cpu"}))
+      ->transform(name_of<Platform>())
+      ->choices(choices_of<Platform>())
       ->type_name("PLATFORM");
   part.add_option("--program", options.program, "docker or podman (default: docker if installed, else podman)")
-      ->check(one_of({"docker", "podman"}))
+      ->choose_from({"docker", "podman"})
       ->type_name("NAME");
   part.add_option("--tag", options.tag, "Image (default: tprimat:PLATFORM)")->type_name("NAME");
   part.add_flag("--dry-run", options.dry_run, "Print the command, ready to paste; start nothing");

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "cli/session_config.h"
 #include "cli/verbs.h"
+#include "command_line/output_target.h"
 #include "command_line/value_checks.h"
 #include "doctor/diagnosis.h"
 #include "doctor/doctor_facts.h"
@@ -125,14 +126,18 @@ void add_doctor_verb(CommandLine& program, Session& session) {
   add_json_option(*verb, session);
   add_config_options(*verb, session);
   verb->add_option("--platform", options->platform, "Required platform: auto (this machine's), nvd, amd or cpu")
+      ->choices(choices_of<Platform>({"auto"}))
       ->type_name("NAME");
   verb->add_option("--framework", options->frameworks, "Frameworks that must run here; exit status 4 if one cannot")
+      ->choices(choices_of<Framework>())
       ->type_name("LIST")
       ->delimiter(',');
   verb->add_option("--output", options->output, "Results folder, checked for free space (default: the configuration's)")
+      ->check(folder_output("a results folder"))
       ->type_name("DIR");
   verb->add_option("--install", options->install,
                    "Install these frameworks from pinned package lists instead of checking")
+      ->choices(choices_of<Framework>())
       ->type_name("LIST")
       ->delimiter(',');
   verb->add_flag("--brief", options->brief, "Leave out findings that are in order");

@@ -102,10 +102,12 @@ void add_memory_options(CommandLine& verb, MemoryRequest& request, Option* flops
                        ->type_name("MODEL")
                        ->excludes(flops);
   verb.add_option("--platform", request.platform, "With --memory: auto (this machine's platform), nvd, amd or cpu")
+      ->choices(choices_of<Platform>({"auto"}))
       ->type_name("NAME")
       ->capture_default_str()
       ->needs(memory);
   verb.add_option("--framework", request.framework, "With --memory: framework (default: as configured)")
+      ->choices(choices_of<Framework>())
       ->type_name("NAME")
       ->needs(memory);
   verb.add_option("--strategy", request.strategy, "With --memory: configured layout (default: experiment.methodology)")
@@ -128,10 +130,12 @@ void add_estimate_verb(CommandLine& program, Session& session) {
       ->check(number_from(int64_t{1}, int64_t{1} << 24))
       ->needs(flops);
   verb->add_option("--precision", options->precision, "bf16, fp16, fp8, tf32 or fp32")
+      ->choices(choices_of<Precision>())
       ->type_name("NAME")
       ->capture_default_str()
       ->needs(flops);
   verb->add_option("--recompute", options->recompute, "Activation recomputation: none, selective or full")
+      ->choices(choices_of<Recompute>())
       ->type_name("NAME")
       ->capture_default_str()
       ->needs(flops);

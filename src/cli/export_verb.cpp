@@ -1,14 +1,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
 
 #include "base/error.h"
+#include "base/files.h"
 #include "base/log.h"
+#include "cli/session_config.h"
 #include "cli/verbs.h"
+#include "command_line/output_target.h"
 #include "compare/load_runs.h"
 #include "process/interrupt.h"
 #include "process/process.h"
@@ -49,8 +53,9 @@ std::vector<OpenSink> open_sinks(const ExportRequest& request, ProcessRunner& ru
   return sinks;
 }
 
-results::LoadedRuns load_exported(const ExportRequest& request) {
-  const std::vector<std::string> paths = request.paths.empty() ? std::vector<std::string>{"./output"} : request.paths;
+results::LoadedRuns load_exported(const Session& session, const ExportRequest& request) {
+  std::vector<std::string> paths = request.paths;
+  if (paths.empty()) paths.push_back(results_folder(session));
   results::LoadedRuns loaded = results::load_runs(paths);
   for (const results::SkippedFile& file : loaded.skipped)
     log_detail(fmt::format("skipped {}: {}", file.path, file.reason));
@@ -97,10 +102,10 @@ void print_places(const Session& session, const std::vector<OpenSink>& sinks, si
   print_result(session.json ? print_json(json) : text);
 }
 
-ExitStatus export_runs(const Session& session, const ExportRequest& request) {
+ExitStatus write_export(const Session& session, const ExportRequest& request, bool prints_places) {
   LocalRunner runner;
   std::vector<OpenSink> sinks = open_sinks(request, runner);
-  const results::LoadedRuns loaded = load_exported(request);
+  const results::LoadedRuns loaded = load_exported(session, request);
   const InterruptGuard interrupt;
   RunNames names;
   for (const results::LoadedRun& run : loaded.runs) {
@@ -108,8 +113,44 @@ ExitStatus export_runs(const Session& session, const ExportRequest& request) {
     export_run(run, loaded.all_series, names.unused(results::make_run_name(run.path)), sinks);
   }
   for (OpenSink& each : sinks) each.sink->finish();
-  print_places(session, sinks, loaded.runs.size());
+  if (prints_places) print_places(session, sinks, loaded.runs.size());
   return ExitStatus::done;
+}
+
+// The only file below a folder.
+std::filesystem::path find_single_file(const std::filesystem::path& folder, const std::string& format) {
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder))
+    if (entry.is_regular_file()) files.push_back(entry.path());
+  if (files.size() == 1) return files.front();
+  throw Error(Problem{fmt::format("{} writes {} files here, and standard output holds one", format, files.size()),
+                      "--output", "name a folder"});
+}
+
+// What one format makes of the results, if that is one file.
+ExitStatus export_to_stdout(const Session& session, ExportRequest request) {
+  require_one_on_stdout({{"--json", session.json}, {"--output -", true}});
+  if (request.formats.size() > 1)
+    throw Error(Problem{"standard output holds one format", "--format", "name one, or a folder with --output"});
+  const ScratchFolder scratch;
+  request.output = scratch.path().string();
+  const ExitStatus status = write_export(session, request, false);
+  if (status != ExitStatus::done) return status;
+  const std::filesystem::path file = find_single_file(scratch.path(), request.formats.front());
+  if (read_file(file).find('\0') != std::string::npos)
+    refuse_binary_on_terminal("-", "--output", request.formats.front());
+  copy_to_stdout(file);
+  return status;
+}
+
+ExitStatus export_runs(const Session& session, const ExportRequest& request) {
+  return names_stdout(request.output) ? export_to_stdout(session, request) : write_export(session, request, true);
+}
+
+std::vector<std::string> sink_names() {
+  std::vector<std::string> names;
+  for (const results::SinkKind& kind : results::sink_kinds()) names.emplace_back(kind.name);
+  return names;
 }
 
 std::string list_sinks() {
@@ -126,14 +167,18 @@ void add_export_verb(CommandLine& program, Session& session) {
   CommandLine* verb = add_verb(program, session, "export", "Write results in the formats of other tools",
                                k_export_examples + list_sinks());
   add_json_option(*verb, session);
-  verb->add_option("paths", request->paths, "Result files, or directories of them (default: ./output)")
+  add_config_options(*verb, session);
+  verb->add_option("paths", request->paths, "Result files, or directories of them (default: the results folder)")
       ->type_name("DIR|FILE");
   verb->add_option("--format", request->formats, "Formats, separated by commas")
       ->required()
       ->delimiter(',')
+      ->choices(sink_names())
       ->type_name("NAME,...")
       ->allow_extra_args(false);
-  verb->add_option("--output", request->output, "Directory of the export")->type_name("DIR")->capture_default_str();
+  verb->add_option("--output", request->output, "Directory of the export; -: stdout, for a single file")
+      ->type_name("DIR")
+      ->capture_default_str();
   verb->callback(
       [&session, request] { session.action = [&session, request] { return export_runs(session, *request); }; });
 }

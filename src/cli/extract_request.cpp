@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/output.h"
+#include "command_line/output_target.h"
 #include "command_line/terminal.h"
 #include "extract/log_source.h"
 #include "process/interrupt.h"
@@ -90,7 +91,7 @@ std::filesystem::path free_result_path(const RunResult& result, const std::strin
 }
 
 ExitStatus extract_folder(const fs::path& folder, const ExtractRequest& request, const Session& session) {
-  if (fs::path(request.output).extension() == ".json")
+  if (names_stdout(request.output) || fs::path(request.output).extension() == ".json")
     throw Error(Problem{"a folder of logs produces several results", "--output", "name a directory"});
   const std::vector<fs::path> paths = logs::list_log_files(folder, request.output);
   if (paths.empty()) throw Error(Problem{"contains no files", folder.string(), ""});

@@ -14,7 +14,7 @@ namespace tprimat::cli {
 // The command line of `extract`.
 struct ExtractRequest {
   std::vector<std::string> paths;
-  std::string output = "./output", platform, precision, attempt;
+  std::string output, platform, precision, attempt;
   suite::ExtractOptions options;
   int64_t devices = 0, batch = 0, length = 0, warmup = -1;
   bool list_formats = false, follow = false;

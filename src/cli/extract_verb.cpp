@@ -10,6 +10,7 @@
 #include "cli/extract_request.h"
 #include "cli/session_config.h"
 #include "cli/verbs.h"
+#include "command_line/output_target.h"
 #include "command_line/value_checks.h"
 #include "compare/audit.h"
 #include "compare/contender.h"
@@ -107,6 +108,7 @@ ExitStatus write_result(const RunResult& result, const std::string& path, const 
     output.documents.push_back(run_result_to_json(result));
   else
     print_result(results::render_log_summary(result));
+  if (names_stdout(request.output)) return tell_outcome(result, path);
   if (!result.step_times.empty() || result.events) {
     const fs::path target = free_result_path(result, path, request, output.taken);
     write_run_result(target, result, Survives::kill);
@@ -176,8 +178,11 @@ void check_paths(const std::vector<std::string>& paths, const ExtractRequest& re
     else if (paths.size() > 1 && fs::is_directory(path, ignored))
       problems.push_back({"a folder must be the only argument", path, "name one folder, or only logs"});
   }
-  if (paths.size() > 1 && fs::path(request.output).extension() == ".json")
+  const bool one_document = names_stdout(request.output) || fs::path(request.output).extension() == ".json";
+  if (paths.size() > 1 && one_document)
     problems.push_back({"several logs produce several results", "--output", "name a directory"});
+  if (names_stdout(request.output) && (request.follow || request.options.attempts.all))
+    problems.push_back({"standard output holds one result", "--output", "name a directory"});
   const bool has_folder = std::any_of(paths.begin(), paths.end(), [](const std::string& path) {
     std::error_code ignored;
     return fs::is_directory(path, ignored);
@@ -201,22 +206,32 @@ ExitStatus extract(const Session& session, ExtractRequest& request) {
     for (const fs::path& path : logs_of_environment(session)) paths.push_back(path.string());
   if (paths.empty()) throw Error(Problem{"no log given", "", "name a log or a folder, or set LLAMA_LOG, QWEN_LOG ..."});
   check_paths(paths, request);
+  if (request.output.empty()) request.output = results_folder(session);
   if (request.follow) return follow_log(paths.front(), request);
   if (paths.size() == 1 && fs::is_directory(paths.front())) return extract_folder(paths.front(), request, session);
   ExitStatus worst = ExitStatus::done;
-  Output output{session.json, {}, {}};
+  const bool prints_json = session.json || names_stdout(request.output);
+  Output output{prints_json, {}, {}};
   for (const std::string& path : paths) {
     const ExitStatus status =
         paths.size() == 1 ? extract_one(path, request, output) : extract_one_of_many(path, request, output);
     worst = std::max(worst, status);
   }
   const bool single = paths.size() == 1 && !request.options.attempts.all;
-  if (session.json) print_result(print_json(single ? output.documents.front() : Json(output.documents)));
+  if (prints_json) print_result(print_json(single ? output.documents.front() : Json(output.documents)));
   return worst;
 }
 
+std::vector<std::string> format_ids() {
+  std::vector<std::string> ids;
+  for (const logs::Dialect& dialect : logs::dialects()) ids.emplace_back(dialect.id);
+  return ids;
+}
+
 void add_fact_options(CommandLine& verb, ExtractRequest& request) {
-  verb.add_option("--platform", request.platform, "Platform, if the log lacks it: nvd, amd, cpu")->type_name("NAME");
+  verb.add_option("--platform", request.platform, "Platform, if the log lacks it: nvd, amd, cpu")
+      ->choices(choices_of<Platform>())
+      ->type_name("NAME");
   verb.add_option("--model", request.options.known.model, "Model, e.g. \"Llama 3.1 8B\"")->type_name("NAME");
   verb.add_option("--device", request.options.known.device, "Device, e.g. \"H100\"")->type_name("NAME");
   verb.add_option("--devices", request.devices, "Number of devices")->type_name("N")->check(number_from(1, 10000000));
@@ -227,6 +242,7 @@ void add_fact_options(CommandLine& verb, ExtractRequest& request) {
       ->type_name("N")
       ->check(number_from(1, 1000000000));
   verb.add_option("--precision", request.precision, "Precision of the matrix products: bf16, fp16, fp8, fp32, tf32")
+      ->choices(choices_of<Precision>())
       ->type_name("NAME");
   verb.add_option("--warmup", request.warmup, "Skip this many records instead of detecting the warm-up")
       ->type_name("N")
@@ -245,10 +261,12 @@ void add_extract_verb(CommandLine& program, Session& session) {
   verb->add_option("paths", request->paths, "Logs (plain, gzip or zstd), one folder of logs, or - for standard input")
       ->type_name("FILE|DIR");
   verb->add_option("--format", request->options.format, "Read the log as this format instead of detecting it")
+      ->choices(format_ids())
       ->type_name("ID");
   verb->add_flag("--list-formats", request->list_formats, "List the formats and the figures read from each");
   verb->add_option("--output", request->output,
-                   "Directory for result files, or a .json file for one log (default: ./output)")
+                   "Directory for result files, or a .json file for one log (default: the results folder); -: one "
+                   "log's result on stdout")
       ->type_name("DIR|FILE");
   verb->add_flag("--follow", request->follow, "Follow a growing log and keep its result current; Ctrl-C stops");
   verb->add_option("--attempt", request->attempt,

@@ -36,10 +36,14 @@ void add_trainer_verb(CommandLine& program, const std::string& name) {
     if (name == verb.name) program.add_subcommand(verb.name, verb.summary);
 }
 
+bool is_trainer_verb(const std::string& name) {
+  return std::any_of(k_trainer_verbs.begin(), k_trainer_verbs.end(),
+                     [&](const TrainerVerb& verb) { return name == verb.name; });
+}
+
 bool is_trainer_verb(int argc, char** argv) {
   const int at = verb_place(argc, argv);
-  return at < argc && std::any_of(k_trainer_verbs.begin(), k_trainer_verbs.end(),
-                                  [&](const TrainerVerb& verb) { return std::strcmp(verb.name, argv[at]) == 0; });
+  return at < argc && is_trainer_verb(argv[at]);
 }
 
 int run_trainer_verb(int argc, char** argv) {

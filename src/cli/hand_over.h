@@ -9,6 +9,7 @@ namespace tprimat::cli {
 
 // A verb of tprimat-train that `tprimat` has too: --help lists it, and the whole command line is the trainer's.
 void add_trainer_verb(CommandLine& program, const std::string& name);
+bool is_trainer_verb(const std::string& name);
 bool is_trainer_verb(int argc, char** argv);
 int run_trainer_verb(int argc, char** argv);  // an exit status only where the trainer cannot be started
 

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/files.h"
 #include "base/log.h"
+#include "command_line/output_target.h"
 #include "command_line/value_checks.h"
 #include "planner/training_outlook.h"
 #include "process/process.h"
@@ -23,9 +25,12 @@ Check stated() {
 void add_question_options(CommandLine& verb, PlanModelRequest& request) {
   suite::PlanModelOptions& options = request.question;
   verb.add_option("--scaling", options.scaling, "Show scaling efficiency: weak (--gbs grows with the GPUs) or strong")
+      ->choices(choices_of<planner::Scaling>())
       ->type_name("NAME")
       ->check(stated());
-  verb.add_option("--plot", request.plot, "Plot the --scaling curves or --validate predictions to a .png or .svg file")
+  verb.add_option("--plot", request.plot,
+                  "Plot the --scaling curves or --validate predictions to a .png or .svg file; -: SVG on "
+                  "stdout")
       ->type_name("FILE")
       ->check(stated());
   verb.add_option("--tokens", options.tokens, "Tokens to train: 15T, 300B (default: 1T)")
@@ -67,6 +72,10 @@ void add_failure_options(CommandLine& verb, suite::PlanModelOptions& options) {
       ->check(number_from(0.0, 100.0));
 }
 
+results::PlotFormat plot_format(const std::string& path) {
+  return names_stdout(path) ? results::PlotFormat::svg : results::require_plot_format(path, "--plot");
+}
+
 }  // namespace
 
 void add_plan_model_options(CommandLine& verb, PlanModelRequest& request) {
@@ -94,10 +103,20 @@ void add_plan_model_options(CommandLine& verb, PlanModelRequest& request) {
   add_failure_options(verb, options);
 }
 
+void draw_plan_plot(const std::string& path, const std::function<std::string(results::PlotFormat)>& render) {
+  LocalRunner runner;
+  if (!names_stdout(path)) return results::require_drawn(runner, render(plot_format(path)), path);
+  const ScratchFolder scratch;
+  const std::string image = scratch.path() / "plot.svg";
+  results::require_drawn(runner, render(plot_format(path)), image);
+  copy_to_stdout(image);
+}
+
 void check_plan_request(const PlanModelRequest& request, bool prints_json) {
   if (!request.plot.empty() && request.question.scaling.empty())
     throw Error(Problem{"draws scaling curves and needs --scaling", "--plot", "add --scaling weak or strong"});
-  if (!request.plot.empty()) results::require_plot_format(request.plot, "--plot");
+  if (!request.plot.empty()) plot_format(request.plot);
+  require_one_on_stdout({{"--json", prints_json}, {"--yaml", request.yaml}, {"--plot -", names_stdout(request.plot)}});
   if (!request.yaml) return;
   const auto refuse = [](const char* what) { throw Error(Problem{what, "--yaml", "omit one of the two"}); };
   if (prints_json) refuse("prints YAML and cannot be combined with --json");
@@ -117,12 +136,11 @@ ExitStatus plan_model(const Session& session, const PlanModelRequest& request,
   if (request.yaml)
     print_result(suite::render_fastest_config(question, comparison));
   else
-    print_result(session.json ? print_json(to_json(comparison)) : planner::render_plan_comparison(comparison));
+    print_beside_output(session.json ? print_json(to_json(comparison)) : planner::render_plan_comparison(comparison),
+                        names_stdout(request.plot));
   if (!request.plot.empty()) {
-    LocalRunner runner;
-    const results::PlotFormat format = results::require_plot_format(request.plot, "--plot");
-    results::require_drawn(runner, results::render_scaling_plot(comparison, format), request.plot);
-    log_note("wrote " + request.plot);
+    draw_plan_plot(request.plot, [&](auto format) { return results::render_scaling_plot(comparison, format); });
+    if (!names_stdout(request.plot)) log_note("wrote " + request.plot);
   }
   return comparison.is_answered() ? ExitStatus::done : ExitStatus::work_failed;
 }

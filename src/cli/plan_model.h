@@ -1,9 +1,11 @@
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "command_line/options.h"
 #include "command_line/session.h"
+#include "report/report.h"
 #include "run/plan_question.h"
 
 namespace tprimat::cli {
@@ -14,6 +16,9 @@ struct PlanModelRequest {
   std::string plot;
   bool yaml = false;
 };
+
+// Draws a plot for --plot FILE, by the ending of its name; `-`: SVG on standard output.
+void draw_plan_plot(const std::string& path, const std::function<std::string(results::PlotFormat)>& render);
 
 void add_plan_model_options(CommandLine& verb, PlanModelRequest& request);
 

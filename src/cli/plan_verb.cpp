@@ -9,6 +9,7 @@
 #include "cli/plan_model.h"
 #include "cli/session_config.h"
 #include "cli/verbs.h"
+#include "command_line/output_target.h"
 #include "command_line/value_checks.h"
 #include "compare/planner_inputs.h"
 #include "planner/plan_validation.h"
@@ -64,9 +65,8 @@ std::vector<planner::PlannedTable> plan_tables(const std::vector<planner::Publis
   return planned;
 }
 
-void draw_plans(const std::vector<planner::PlannedTable>& tables, const std::filesystem::path& path) {
-  LocalRunner runner;
-  results::require_drawn(runner, results::render_plan_plot(tables, results::require_plot_format(path, "--plot")), path);
+void draw_plans(const std::vector<planner::PlannedTable>& tables, const std::string& path) {
+  draw_plan_plot(path, [&](results::PlotFormat format) { return results::render_plan_plot(tables, format); });
 }
 
 // A planner compared with published tables and results of runs.
@@ -87,7 +87,8 @@ ExitStatus print_validation(const Session& session, const PlanOptions& options, 
     document["results"] = to_json(own);
     text += (text.empty() ? "" : "\n") + planner::render_own_results(own);
   }
-  print_result(session.json ? print_json(document) : text);
+  print_beside_output(session.json ? print_json(document) : text,
+                      names_stdout(options.output) || names_stdout(options.model.plot));
   return ExitStatus::done;
 }
 
@@ -115,6 +116,7 @@ void require_observations(const std::vector<planner::Observation>& observations,
 
 void tell_use(const PlanOptions& options) {
   if (options.folds == 0) log_note("errors after the fit are on the fitted data, not on unseen data");
+  if (names_stdout(options.output)) return;
   log_note(options.output.empty()
                ? "parameters not saved: write them with --output FILE"
                : fmt::format("wrote {0}; use it with tprimat plan --parameters {0}, or in a configuration as "
@@ -135,7 +137,7 @@ ExitStatus calibrate_plans(const Session& session, const PlanOptions& options) {
   require_observations(observations, inputs, tables, before);
   const planner::ParameterSet fitted =
       inputs.tables.empty() ? planner::refine(before, observations) : planner::calibrate(before, observations);
-  if (!options.output.empty()) write_file_atomically(options.output, planner::format_parameters(fitted));
+  if (!options.output.empty()) write_output(options.output, planner::format_parameters(fitted));
   const auto planned =
       options.folds > 0 ? planner::cross_validate(tables, before, options.folds) : plan_tables(tables, fitted);
   const ExitStatus status = print_validation(session, options, {planned, inputs, fitted, &before});
@@ -148,7 +150,10 @@ ExitStatus plan_asked_model(const Session& session, const PlanOptions& options) 
   return plan_model(session, options.model, configured, load_settings(options, configured.experiment));
 }
 
-void check_options(const PlanOptions& options) {
+void check_options(const Session& session, const PlanOptions& options) {
+  require_one_on_stdout({{"--json", session.json},
+                         {"--output -", names_stdout(options.output)},
+                         {"--plot -", names_stdout(options.model.plot)}});
   const bool reads_tables = !options.tables.empty() || !options.calibration.empty();
   if (options.rows && !reads_tables)
     throw Error(Problem{"shows the rows of tables, but no table is given", "--rows", "add --validate TABLE"});
@@ -173,7 +178,7 @@ void add_table_options(CommandLine& verb, PlanOptions& options) {
                                         "Fit the parameters to these tables, or to run results (files or folders)")
                             ->type_name("TABLE|DIR|FILE")
                             ->excludes(validate);
-  verb.add_option("--output", options.output, "Write the fitted parameters to this file")
+  verb.add_option("--output", options.output, "Write the fitted parameters to this file; -: stdout")
       ->type_name("FILE")
       ->needs(calibration);
   verb.add_flag("--rows", options.rows, "Show every row, not only the summary of errors");
@@ -197,7 +202,7 @@ void add_plan_verb(CommandLine& program, Session& session) {
   add_table_options(*verb, *options);
   verb->callback([&session, options] {
     session.action = [&session, options] {
-      check_options(*options);
+      check_options(session, *options);
       if (!options->calibration.empty()) return calibrate_plans(session, *options);
       if (!options->tables.empty()) return validate_plans(session, *options);
       if (!options->model.question.model.empty()) return plan_asked_model(session, *options);

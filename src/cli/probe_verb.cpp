@@ -82,6 +82,7 @@ void add_probe_verb(CommandLine& program, Session& session) {
       ->check(number_from(0, 4096));
   verb->add_option("--device", options->device,
                    "Device to measure: cpu, or nvd or amd for the first GPU, or one GPU per rank (default: cpu)")
+      ->choices(choices_of<Platform>())
       ->type_name("DEVICE");
   auto* model = verb->add_option("--model", options->model,
                                  "Measure the matrix products of this configured model, over MBS x SL tokens")

@@ -59,6 +59,7 @@ void add_profile_verb(CommandLine& program, Session& session) {
           "report (.xlsx)")
       ->type_name("FILE");
   verb->add_option("--profiler", options->profiler, "Profiler: auto (the platform's), nsys, rocprofv3, torch or own")
+      ->choices(choices_of<suite::Profiler>({"auto"}))
       ->type_name("NAME")
       ->capture_default_str();
   verb->add_option("--window", options->window, "First and last step to record (default: steady steps)")

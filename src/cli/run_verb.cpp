@@ -9,10 +9,12 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/output.h"
+#include "cli/elsewhere.h"
 #include "cli/from_plan.h"
 #include "cli/run_options.h"
 #include "cli/session_config.h"
 #include "cli/verbs.h"
+#include "command_line/output_target.h"
 #include "command_line/terminal.h"
 #include "command_line/value_checks.h"
 #include "doctor/machine_before_run.h"
@@ -264,14 +266,41 @@ suite::SuiteOptions suite_options_of(const RunOptions& options, const suite::Exp
   return suite;
 }
 
+ExitStatus run_experiment(const Session& session, const RunOptions& options, const suite::Experiment& experiment,
+                          suite::SuiteContext& around, const InterruptGuard& interrupts) {
+  const suite::SuiteOptions how = suite_options_of(options, experiment);
+  const std::unique_ptr<suite::Reporter> reporter = make_reporter(session);
+  suite::LayoutPlanner layouts(suite::parse_top(options.from_plan).value_or(0), around, how.planner, *reporter);
+  const suite::SuitePlan suite = plan_all(experiment, options, around.machine, layouts);
+  note_missing_layouts(layouts.plans());
+  const bool needs_trainer = std::any_of(suite.runs.begin(), suite.runs.end(), [&](const suite::PlannedRun& run) {
+    const bool uses_trainer = run.framework == Framework::native || suite::has_start_script(run.plan);
+    return uses_trainer && !(options.resume && !run.profile && find_complete_result(run));
+  });
+  if (options.dry_run) return print_plan(suite, layouts.plans(), around.machine, how.planner, session);
+  for (const Problem& problem : suite::list_unchecked_versions(suite)) log_warning(to_string(problem));
+  if (!session.quiet) write_stderr(suite::render_adaptations(suite) + suite::render_layout_plans(layouts.plans()));
+  if (needs_trainer) suite::require_trainer_program();
+  refuse_misfits(suite, around.machine, how.planner, options);
+  around.libraries = built_in_libraries(around.processes, interrupts);
+  around.measured_peaks = layouts.measured_peaks();
+  around.examine = examine_before_run(around);
+
+  const suite::SuiteReport report = suite::run_suite(suite, how, around, *reporter);
+  print_report(report, layouts.plans(), session.json);
+  return suite::exit_status_of(report);
+}
+
 void add_choices(CommandLine& verb, RunOptions& options) {
   verb.add_option("--platform", options.platform, "auto (this machine's platform), nvd, amd or cpu")
+      ->choices(choices_of<Platform>({"auto"}))
       ->type_name("NAME")
       ->capture_default_str();
   verb.add_option("--framework", options.frameworks,
                   "Frameworks to run, separated by commas, or all (default: as configured); mega@LABEL names an "
                   "installation")
       ->delimiter(',')
+      ->choices(choices_of<Framework>({"all"}))
       ->type_name("LIST");
   verb.add_option("--model", options.models, "Configured models, separated by commas (default: all)")
       ->delimiter(',')
@@ -283,8 +312,10 @@ void add_choices(CommandLine& verb, RunOptions& options) {
   verb.add_option("--adapt", options.adapt,
                   "What to do with settings that a framework does not support: strict (refuse) or nearest (the closest "
                   "that it supports)")
+      ->choices(choices_of<suite::Adapt>())
       ->type_name("HOW");
   verb.add_option("--launcher", options.launcher, "Launcher that starts the ranks: local, mpi, slurm or docker")
+      ->choices(choices_of<Launcher>())
       ->type_name("NAME");
   verb.add_option("--nodes", options.nodes, "Nodes per training (default: as configured, else 1)")
       ->check(positive_count())
@@ -292,6 +323,7 @@ void add_choices(CommandLine& verb, RunOptions& options) {
   verb.add_option("--dataset", options.dataset, "Prefix of a Megatron .bin/.idx pair, or synthetic")
       ->type_name("PREFIX");
   verb.add_option("--output", options.output, "Directory for results and logs (default: as configured, else ./output)")
+      ->check(folder_output("a folder of results and logs"))
       ->type_name("DIR");
 }
 
@@ -334,27 +366,12 @@ ExitStatus run_configuration(const Session& session, const RunOptions& options) 
   LocalRunner processes;
   const InterruptGuard interrupts;
   suite::SuiteContext around = suite_context(processes, interrupts);
-  const suite::SuiteOptions how = suite_options_of(options, experiment);
-  const std::unique_ptr<suite::Reporter> reporter = make_reporter(session);
-  suite::LayoutPlanner layouts(suite::parse_top(options.from_plan).value_or(0), around, how.planner, *reporter);
-  const suite::SuitePlan suite = plan_all(experiment, options, around.machine, layouts);
-  note_missing_layouts(layouts.plans());
-  const bool needs_trainer = std::any_of(suite.runs.begin(), suite.runs.end(), [&](const suite::PlannedRun& run) {
-    const bool uses_trainer = run.framework == Framework::native || suite::has_start_script(run.plan);
-    return uses_trainer && !(options.resume && !run.profile && find_complete_result(run));
-  });
-  if (options.dry_run) return print_plan(suite, layouts.plans(), around.machine, how.planner, session);
-  for (const Problem& problem : suite::list_unchecked_versions(suite)) log_warning(to_string(problem));
-  if (!session.quiet) write_stderr(suite::render_adaptations(suite) + suite::render_layout_plans(layouts.plans()));
-  if (needs_trainer) suite::require_trainer_program();
-  refuse_misfits(suite, around.machine, how.planner, options);
-  around.libraries = built_in_libraries(processes, interrupts);
-  around.measured_peaks = layouts.measured_peaks();
-  around.examine = examine_before_run(around);
-
-  const suite::SuiteReport report = suite::run_suite(suite, how, around, *reporter);
-  print_report(report, layouts.plans(), session.json);
-  return suite::exit_status_of(report);
+  const MachineFacts machine = around.machine;
+  try {
+    return run_experiment(session, options, experiment, around, interrupts);
+  } catch (const Error& error) {
+    throw with_alternatives(error, session, options, experiment, machine);
+  }
 }
 
 void add_run_verb(CommandLine& program, Session& session) {

@@ -20,6 +20,8 @@ void add_verbs(CommandLine& program, Session& session) {
   add_config_verb(program, session);
   add_docker_verb(program, session);
   add_detect_verb(program, session);
+  add_completion_verb(program, session);
+  add_man_verb(program, session);
 }
 
 }  // namespace tprimat::cli

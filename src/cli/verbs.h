@@ -18,6 +18,8 @@ void add_probe_verb(CommandLine& program, Session& session);
 void add_profile_verb(CommandLine& program, Session& session);
 void add_plan_verb(CommandLine& program, Session& session);
 void add_estimate_verb(CommandLine& program, Session& session);
+void add_completion_verb(CommandLine& program, Session& session);
+void add_man_verb(CommandLine& program, Session& session);
 
 // All of them, in the order of `tprimat --help`.
 void add_verbs(CommandLine& program, Session& session);

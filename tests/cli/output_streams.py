@@ -41,6 +41,8 @@ CALLS = {
                ("", "tprimat config export --shell")],
     "docker": [("", "tprimat docker run cpu --program docker --dry-run -- true")],
     "detect": [("", "tprimat detect"), ("", "tprimat detect --json")],
+    "completion": [("", "tprimat completion bash")],
+    "man": [("", "tprimat man run")],
 }
 SLOW = ("tprimat probe --threads", 'tprimat run --config "$CASES/tiny.yaml" --steps')  # measure for seconds: one call, with all streams closed
 MADE_ALIKE = re.compile(r"(runs|steps)\.csv|tprimat\.prom|made\.(bin|idx)")  # bytes that hold no time and no chance

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "command_line/options.h"
+#include "command_line/suggest_name.h"
 #include "command_line/value_checks.h"
 #include "text/format.h"
 
@@ -61,7 +62,7 @@ std::vector<std::string> part_names(const CLI::App& part) {
 std::string suggest_option(const CLI::App& part, const std::string& name) {
   if (part.get_name() == "export" && name == "--history")
     return "name the directory: export DIR; tprimat compare --history DIR --csv prints one line per point; ";
-  return suggest_word(name, option_names(part));
+  return suggest_name(name, option_names(part));
 }
 
 bool is_option(const std::string& word) { return word.size() > 1 && word.front() == '-'; }
@@ -75,13 +76,16 @@ std::string explain_unknown_word(const CLI::App& program) {
   const std::vector<std::string> parts = part_names(part);
   if (option != words.end() && (parts.empty() || option == words.begin() || words.size() == 1)) {
     const std::string name = option->substr(0, option->find('='));
+    const std::vector<std::string> names = option_names(part);
+    if (std::find(names.begin(), names.end(), name) != names.end())
+      return fmt::format("{0} must follow the command: {1} {0}\n  ", name, command_name(part));
     return fmt::format("{} has no option '{}'\n  {}", command_name(part), printable(name), suggest_option(part, name));
   }
   if (words.empty()) return "";
   const std::string& word = words.front();
   if (!parts.empty())
     return fmt::format("unknown command '{}' of {}; its commands are {}\n  {}", printable(word), command_name(part),
-                       join(parts, ", "), suggest_word(word, parts));
+                       join(parts, ", "), suggest_name(word, parts));
   return fmt::format("{} does not expect '{}'\n  ", command_name(part), printable(word));
 }
 
@@ -105,8 +109,29 @@ std::string explain_parse_failure(const CLI::App& program, const CLI::ParseError
   return fmt::format("{}see {} --help", text, command_name(named_part(program)));
 }
 
+bool takes_value(const CLI::Option& option) { return option.get_type_size() != 0; }
+
+OptionInfo describe_option(const CLI::Option& option, const std::deque<Option>& declared) {
+  OptionInfo info;
+  for (const std::string& name : option.get_snames()) info.names.push_back("-" + name);
+  for (const std::string& name : option.get_lnames()) info.names.push_back("--" + name);
+  if (info.names.empty()) info.names.push_back(option.get_name(true));
+  if (takes_value(option)) info.value = option.get_type_name();
+  info.doc = option.get_description();
+  info.default_text = option.get_default_str();
+  info.required = option.get_required();
+  info.optional_value = takes_value(option) && option.get_items_expected_min() == 0;
+  info.list = option.get_delimiter() != '\0';
+  info.many = takes_value(option) && option.get_items_expected_max() > 1;
+  for (const Option& each : declared)
+    if (each.stands_for(&option) && !each.known_choices().empty()) info.choices = each.known_choices();
+  return info;
+}
+
 }  // namespace
 
+Option* Option::choices(std::vector<std::string> words) { return choices_ = std::move(words), this; }
+Option* Option::choose_from(const std::vector<std::string>& words) { return check(one_of(words))->choices(words); }
 Option* Option::type_name(const std::string& name) { return inner_->type_name(name), this; }
 Option* Option::required() { return inner_->required(), this; }
 Option* Option::check(const Check& check) { return inner_->check(CLI::Validator(check, "")), this; }
@@ -155,6 +180,17 @@ CommandLine* CommandLine::require_subcommand(int fewest, int most) {
 CommandLine* CommandLine::callback(const std::function<void()>& work) { return inner_.callback(work), this; }
 bool CommandLine::parsed() const { return inner_.parsed(); }
 size_t CommandLine::count(const std::string& option) const { return inner_.count(option); }
+
+CommandInfo CommandLine::describe() const {
+  CommandInfo info{inner_.get_name(), inner_.get_description(), inner_.get_footer(), {}, {}, {}, {}};
+  info.inherits = inner_.get_parent() != nullptr && inner_.get_fallthrough();
+  for (const CLI::Option* option : inner_.get_options())
+    if (!option->get_group().empty())
+      (option->get_positional() ? info.arguments : info.options).push_back(describe_option(*option, options_));
+  for (const CommandLine& part : parts_)
+    if (!part.inner_.get_group().empty()) info.parts.push_back(part.describe());
+  return info;
+}
 
 std::string CommandLine::text(const std::string& option) const { return inner_.get_option(option)->as<std::string>(); }
 

@@ -5,6 +5,10 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
+
+#include "command_line/command_info.h"
 
 namespace CLI {
 class App;
@@ -23,7 +27,9 @@ class Option {
  public:
   explicit Option(CLI::Option* inner) : inner_(inner) {}
 
-  Option* type_name(const std::string& name);  // the kind of value, for --help
+  Option* type_name(const std::string& name);       // the kind of value, for --help
+  Option* choices(std::vector<std::string> words);  // what completions and manual pages offer; checks nothing
+  Option* choose_from(const std::vector<std::string>& words);  // refuses all others
   Option* required();
   Option* check(const Check& check);
   Option* transform(const Check& change);
@@ -38,8 +44,12 @@ class Option {
   Option* group(const std::string& name);  // "": --help leaves it out
   size_t count() const;                    // how often it was given
 
+  const std::vector<std::string>& known_choices() const { return choices_; }
+  bool stands_for(const CLI::Option* option) const { return inner_ == option; }
+
  private:
   CLI::Option* inner_;
+  std::vector<std::string> choices_;
 };
 
 // A program, or a part of it with options of its own. Options and parts live as long as it does.
@@ -63,6 +73,7 @@ class CommandLine {
   bool parsed() const;                                       // whether the command line named it
   size_t count(const std::string& option) const;             // how often it was given
   std::string text(const std::string& option) const;         // its last value
+  CommandInfo describe() const;                              // without what --help leaves out
 
  private:
   CLI::App& inner_;

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <exception>
 #include <filesystem>
 #include <string>
@@ -92,6 +93,8 @@ int run_program(const Program& program, int argc, char** argv) {
   ProgramParser parser({name, program.purpose, name + " " + std::string(build_info().version),
                         name + " COMMAND --help explains a command and shows examples."});
   Session session;
+  session.words.assign(argv + std::min(argc, 1), argv + argc);
+  session.words.insert(session.words.begin(), name);
   program.add_verbs(parser.root(), session);
   const ParsedWords words = parser.parse(argc, argv);
   if (!words.names_a_verb) return answer_words(words);

@@ -15,6 +15,7 @@ struct Session {
   std::string config_path;             // --config; empty: ./config.yaml, else the built-in default
   std::vector<std::string> overrides;  // --set key=value
   bool json = false, quiet = false, verbose = false, no_color = false;
+  std::vector<std::string> words;      // the command line, with the program's name
   std::function<ExitStatus()> action;  // set by the selected verb; may throw Error
 };
 

@@ -35,6 +35,17 @@ inline Check positive_count() { return number_from<int64_t>(1, k_max_count); }
 // One of some plain words; for Option::check.
 Check one_of(std::vector<std::string> words);
 
+// Rewrites a name of an enum, an alias or capitals as the name that we print.
+template <NamedEnum E>
+Check name_of() {
+  return [](std::string& text) -> std::string {
+    const auto value = parse_word<E>(text);
+    if (!value) return one_of(choices_of<E>())(text);
+    text = enum_name(*value);
+    return "";
+  };
+}
+
 // Refuses to write over what is read: throws Error where `output`, the value of `option`, is one of the inputs.
 void require_no_input(const std::string& output, const std::vector<std::string>& inputs, const char* option);
 

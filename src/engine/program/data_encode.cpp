@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/output.h"
 #include "command_line/field_table.h"
+#include "command_line/output_target.h"
 #include "command_line/terminal.h"
 #include "command_line/value_checks.h"
 #include "data/encode/encode_dataset.h"
@@ -84,7 +85,7 @@ ExitStatus encode(const Session& session, EncodeOptions options) {
 
 void add_document_options(CommandLine& encode_verb, EncodeOptions& options) {
   encode_verb.add_option("--split-by", options.form, "Document boundaries, see below (default: by file name)")
-      ->check(one_of(names_of<DocumentForm>()));
+      ->choose_from(names_of<DocumentForm>());
   encode_verb.add_option("--json-key", options.request.json_key, "Key of the text in a JSON object")
       ->capture_default_str();
   encode_verb.add_flag("--append-eod", options.append_eod, "Append the tokenizer's own end token to every document");
@@ -98,16 +99,17 @@ void add_data_encode(CommandLine& verb, Session& session) {
   encode_verb->footer(std::string("Examples\n") + k_encode_examples);
   auto options = std::make_shared<EncodeOptions>();
   EncodeRequest& request = options->request;
-  encode_verb->add_option("IN", request.inputs, "JSON lines or plain text")->required();
+  encode_verb->add_option("IN", request.inputs, "JSON lines or plain text")->required()->type_name("FILE");
   encode_verb->add_option("--tokenizer", options->tokenizer, "A tokenizer.json, or a SentencePiece .model")
       ->required()
       ->type_name("FILE");
   encode_verb->add_option("--output", request.output, "Path of the pair, without .bin and .idx")
       ->required()
+      ->check(folder_output("a pair of files"))
       ->type_name("PREFIX");
   add_document_options(*encode_verb, *options);
   encode_verb->add_option("--dtype", options->type, "Token type (default: uint16 below 65500 tokens, else int32)")
-      ->check(one_of(names_of<TokenType>()));
+      ->choose_from(names_of<TokenType>());
   encode_verb->add_option("--threads", request.threads, "Threads; 0: all")
       ->capture_default_str()
       ->check(number_from(0, 4096));

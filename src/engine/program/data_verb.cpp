@@ -6,6 +6,7 @@
 
 #include "base/files.h"
 #include "command_line/field_table.h"
+#include "command_line/output_target.h"
 #include "command_line/value_checks.h"
 #include "data/dataset_writer.h"
 #include "data/megatron_dataset.h"
@@ -64,6 +65,7 @@ void add_make(CommandLine& verb, Session& session) {
   auto spec = std::make_shared<SyntheticDatasetSpec>();
   make->add_option("--prefix", spec->prefix, "Path of the pair, without .bin and .idx")
       ->required()
+      ->check(folder_output("a pair of files"))
       ->type_name("PREFIX");
   make->add_option("--tokens", spec->tokens, "Total tokens")
       ->required()
@@ -79,7 +81,9 @@ void add_make(CommandLine& verb, Session& session) {
 void add_info(CommandLine& verb, Session& session) {
   CommandLine* info = verb.add_subcommand("info", "Check a whole pair and summarise it");
   auto options = std::make_shared<InfoOptions>();
-  info->add_option("PREFIX", options->prefix, "Path of the pair, without .bin and .idx")->required();
+  info->add_option("PREFIX", options->prefix, "Path of the pair, without .bin and .idx")
+      ->required()
+      ->type_name("PREFIX");
   Option* split =
       info->add_option("--split", options->split, "Show the shares of training, validation and test, e.g. 949,50,1");
   Option* length = info->add_option("--seq-length", options->sequence_length,
@@ -106,6 +110,7 @@ struct SamplesOptions {
 
 ExitStatus write_samples(const SamplesOptions& options) {
   require_no_input(options.output, {options.spec_path}, "--output");
+  refuse_binary_on_terminal(options.output, "--output", "a NumPy file");
   const Json json = parse_json(read_file(options.spec_path), options.spec_path);
   const TrainSpec spec = train_spec_from_json(json, options.spec_path);
   throw_if_any(find_unknown_train_spec_keys(json, options.spec_path));
@@ -113,7 +118,14 @@ ExitStatus write_samples(const SamplesOptions& options) {
   const int64_t count = spec.steps * spec.global_batch_size;
   const auto source =
       open_token_source(spec.data, {spec.model.vocab_size, spec.sequence_length, spec.seed, DataSplit::train, count});
-  write_sample_file(*source, count, spec.sequence_length, options.output);
+  if (!names_stdout(options.output)) {
+    write_sample_file(*source, count, spec.sequence_length, options.output);
+    return ExitStatus::done;
+  }
+  const ScratchFolder scratch;
+  const std::string file = scratch.path() / "samples.npy";
+  write_sample_file(*source, count, spec.sequence_length, file);
+  copy_to_stdout(file);
   return ExitStatus::done;
 }
 
@@ -124,7 +136,7 @@ void add_samples(CommandLine& verb, Session& session) {
   samples->add_option("--spec", options->spec_path, "Specification of the training: train_spec.json")
       ->required()
       ->type_name("FILE");
-  samples->add_option("--output", options->output, "The .npy file to write")->required()->type_name("FILE");
+  samples->add_option("--output", options->output, "The .npy file to write; -: stdout")->required()->type_name("FILE");
   samples->footer(k_samples_examples);
   samples->fallthrough();
   samples->callback([&session, options] { session.action = [options] { return write_samples(*options); }; });

@@ -50,6 +50,7 @@ void add_libraries_verb(CommandLine& program, Session& session) {
   add_json_option(*verb, session);
   auto device = std::make_shared<std::string>("cpu");
   verb->add_option("--device", *device, "Include libraries loaded for these GPUs: nvd, amd (default: cpu)")
+      ->choices(choices_of<Platform>())
       ->type_name("NAME");
   verb->callback(
       [&session, device] { session.action = [&session, device] { return print_libraries(session, *device); }; });

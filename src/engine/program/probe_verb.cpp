@@ -142,6 +142,7 @@ void add_probe_verb(CommandLine& program, Session& session) {
       ->check(number_from(0, 4096));
   verb->add_option("--device", options->device,
                    "Device to measure: cpu, or nvd or amd for the first GPU, or one GPU per rank (default: cpu)")
+      ->choices(choices_of<Platform>())
       ->type_name("DEVICE");
   auto* spec = verb->add_option("--spec", options->spec_path,
                                 "Measure the products of this training's model, over MBS x SL tokens (JSON)")

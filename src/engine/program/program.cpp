@@ -13,6 +13,7 @@ int main(int argc, char** argv) {
     add_probe_verb(app, session);
     add_data_verb(app, session);
     add_libraries_verb(app, session);
+    add_commands_verb(app, session);
   };
   program.after_failure = abort_ranks;  // those of the same training would wait for this one
   return run_program(program, argc, argv);

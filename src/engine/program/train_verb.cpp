@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/log.h"
+#include "command_line/output_target.h"
 #include "command_line/value_checks.h"
 #include "device/parallel.h"
 #include "model_files/checkpoint_folder.h"
@@ -152,6 +153,7 @@ void add_checkpoint_options(CommandLine& verb, TrainOptions& options) {
   verb.add_option("--save", options.save,
                   "Checkpoint directory; a later start resumes from the newest intact "
                   "checkpoint")
+      ->check(folder_output("a folder of checkpoints"))
       ->type_name("DIR");
   verb.add_option("--save-interval", options.save_interval, "Steps between checkpoints (default: only at the end)")
       ->check(positive_count());
@@ -166,6 +168,7 @@ void add_checkpoint_options(CommandLine& verb, TrainOptions& options) {
                   "Hugging Face folder (config.json, safetensors) to start from instead of random weights")
       ->type_name("DIR");
   verb.add_option("--export", options.export_folder, "Write the trained weights as a Hugging Face folder")
+      ->check(folder_output("a Hugging Face folder"))
       ->type_name("DIR");
 }
 
@@ -181,10 +184,13 @@ void add_train_verb(CommandLine& program, Session& session) {
   verb->add_option("--steps", options->steps, "Stop after this many steps instead of those in the specification")
       ->check(positive_count());
   verb->add_option("--device", options->device, "Device: cpu, or one GPU per rank: nvd, amd (default: cpu)")
+      ->choices(choices_of<Platform>())
       ->type_name("NAME")
       ->take_last();  // `tprimat run` states it before the arguments of the configuration
   add_checkpoint_options(*verb, *options);
-  verb->add_option("--tensorboard", options->tensorboard, "Write TensorBoard event files here")->type_name("DIR");
+  verb->add_option("--tensorboard", options->tensorboard, "Write TensorBoard event files here")
+      ->check(folder_output("a folder of event files"))
+      ->type_name("DIR");
   verb->add_flag("--profile", options->profile, "Show the time per operation at the end");
   verb->callback([&session, options] { session.action = [options] { return train(*options); }; });
 }

@@ -9,6 +9,7 @@ void add_train_verb(CommandLine& program, Session& session);
 void add_probe_verb(CommandLine& program, Session& session);
 void add_data_verb(CommandLine& program, Session& session);
 void add_libraries_verb(CommandLine& program, Session& session);
+void add_commands_verb(CommandLine& program, Session& session);
 
 void add_data_encode(CommandLine& verb, Session& session);  // tprimat data encode
 

@@ -12,6 +12,7 @@
 #include "compare/versions.h"
 #include "spec/model_catalogue.h"
 #include "spec/tsv_rows.h"
+#include "text/choice.h"
 #include "text/format.h"
 
 namespace tprimat::results {
@@ -106,8 +107,8 @@ bool lies_within(const Contender& contender, const std::filesystem::path& folder
 bool is_baseline(const Contender& contender, const std::string& wanted) {
   const RunResult& run = contender.first();
   if (is_baseline_folder(wanted)) return lies_within(contender, wanted);
-  if (run.platform && parse_enum<Platform>(wanted) == run.platform) return true;
-  if (run.framework && parse_enum<Framework>(wanted) == run.framework) return true;
+  if (run.platform && parse_word<Platform>(wanted) == run.platform) return true;
+  if (run.framework && parse_word<Framework>(wanted) == run.framework) return true;
   if (contender.label == wanted || version_name(run) == wanted) return true;
   return std::ranges::any_of(contender.runs, [&](const LoadedRun& each) {
     std::error_code ignored;
@@ -301,7 +302,7 @@ Comparison compare_runs(LoadedRuns loaded, const CompareOptions& options) {
 
 bool is_baseline_folder(const std::string& baseline) {
   std::error_code ignored;
-  return !parse_enum<Platform>(baseline) && !parse_enum<Framework>(baseline) &&
+  return !parse_word<Platform>(baseline) && !parse_word<Framework>(baseline) &&
          std::filesystem::is_directory(baseline, ignored);
 }
 

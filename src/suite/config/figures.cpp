@@ -8,6 +8,7 @@
 #include "config/draft.h"
 #include "config/values.h"
 #include "spec/hardware_catalogue.h"
+#include "text/choice.h"
 #include "text/format.h"
 
 namespace tprimat::suite {
@@ -23,7 +24,7 @@ struct DeviceKey {
 
 std::optional<DeviceKey> parse_device_key(const std::string& key) {
   const size_t underscore = key.find('_');
-  const auto platform = parse_enum<Platform>(key.substr(0, underscore));
+  const auto platform = parse_word<Platform>(key.substr(0, underscore));
   if (!platform || underscore == std::string::npos || underscore + 1 == key.size()) return std::nullopt;
   return DeviceKey{*platform, key.substr(underscore + 1)};
 }

@@ -12,7 +12,7 @@ std::string FrameworkChoice::name() const {
 
 std::optional<FrameworkChoice> find_framework_choice(const std::string& text) {
   const size_t at = text.find('@');
-  const auto framework = parse_enum<Framework>(text.substr(0, at));
+  const auto framework = parse_word<Framework>(text.substr(0, at));
   if (!framework) return std::nullopt;
   if (at == std::string::npos) return FrameworkChoice(*framework);
   return FrameworkChoice(*framework, text.substr(at + 1));

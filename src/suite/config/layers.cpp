@@ -105,7 +105,10 @@ class EnvironmentLayer {
     for (const auto& [name, value] : environment_)
       if (name.starts_with("CONFIG_") && !value.empty() && !is_named(name)) apply_path(name, value, known);
     for (const ConfigVariable& variable : named_variables())
-      if (const std::string* value = find_variable(environment_, variable.name)) apply_named(variable, *value);
+      if (const std::string* value = find_variable(environment_, variable.name)) {
+        refuse_other_spelling(variable, *value);
+        apply_named(variable, *value);
+      }
   }
 
  private:
@@ -113,6 +116,15 @@ class EnvironmentLayer {
     const auto& named = named_variables();
     return std::any_of(named.begin(), named.end(),
                        [&](const ConfigVariable& variable) { return variable.name == name; });
+  }
+
+  // CONFIG_NVD_NUM_GPUS and CONFIG_NVIDIA_NUM_GPUS are one setting.
+  void refuse_other_spelling(const ConfigVariable& variable, const std::string& value) {
+    const YamlNode* present = find_path(tree_, variable.path);
+    if (present == nullptr) return;
+    for (const ConfigVariable& other : named_variables())
+      if (other.path == variable.path && other.name != variable.name && present->origin.place == other.name)
+        refuse_second(variable.name, variable.path, value);
   }
 
   void apply_named(const ConfigVariable& variable, const std::string& value) {

@@ -4,6 +4,7 @@
 
 #include "config/raw.h"
 #include "config/values.h"
+#include "text/choice.h"
 #include "text/format.h"
 
 namespace tprimat::suite {
@@ -134,7 +135,7 @@ std::string canonical_key(const KeySchema& schema, const std::string& key) {
     const auto framework = parse_enum<Framework>(key);
     return framework ? std::string(enum_name(*framework)) : key;
   }
-  const auto platform = schema.names == NameKind::platform ? parse_enum<Platform>(key) : std::nullopt;
+  const auto platform = schema.names == NameKind::platform ? parse_word<Platform>(key) : std::nullopt;
   return platform ? std::string(enum_name(*platform)) : key;
 }
 

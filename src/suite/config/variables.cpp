@@ -25,6 +25,15 @@ std::vector<std::string> platform_spellings(const std::string& platform) {
   return spellings;
 }
 
+// CONFIG_AMD_NUM_GPUS, CONFIG_ROCM_NUM_GPUS, CONFIG_NVD_NUM_GPUS ...: the printed name of a platform first.
+std::vector<ConfigVariable> with_gpu_counts(std::vector<ConfigVariable> variables) {
+  for (const char* platform : {"amd", "nvd"})
+    for (const std::string& spelling : platform_spellings(platform))
+      variables.push_back({fmt::format("CONFIG_{}_NUM_GPUS", upper_path(spelling)),
+                           fmt::format("hardware.platforms.{}.num_gpus", platform)});
+  return variables;
+}
+
 class VariableList {
  public:
   std::vector<ConfigVariable> take() && { return std::move(variables_); }
@@ -134,16 +143,14 @@ void expand_at(YamlNode& node, const std::string& path, const Expander& expander
 }  // namespace
 
 const std::vector<ConfigVariable>& named_variables() {
-  static const std::vector<ConfigVariable> variables = {
-      {"FRAMEWORKS", "experiment.frameworks"},
-      {"PARALLEL", "experiment.methodology"},
-      {"TRAIN_ITERS", "training.duration.max_steps"},
-      {"CONFIG_OUTPUT_DIR", "benchmarking.output.directory"},
-      {"CONFIG_AMD_NUM_GPUS", "hardware.platforms.amd.num_gpus"},
-      {"CONFIG_NVD_NUM_GPUS", "hardware.platforms.nvd.num_gpus"},
-      {"PRIMUS_PATH", "paths.primus.installation"},
-      {"MEGATRON_PATH", "paths.megatron.installation"},
-      {"MEGATRON_DEEPSPEED_PATH", "paths.megatron_deepspeed.installation"}};
+  static const std::vector<ConfigVariable> variables =
+      with_gpu_counts({{"FRAMEWORKS", "experiment.frameworks"},
+                       {"PARALLEL", "experiment.methodology"},
+                       {"TRAIN_ITERS", "training.duration.max_steps"},
+                       {"CONFIG_OUTPUT_DIR", "benchmarking.output.directory"},
+                       {"PRIMUS_PATH", "paths.primus.installation"},
+                       {"MEGATRON_PATH", "paths.megatron.installation"},
+                       {"MEGATRON_DEEPSPEED_PATH", "paths.megatron_deepspeed.installation"}});
   return variables;
 }
 

@@ -129,4 +129,8 @@ TrainerLibraries read_trainer_libraries(ProcessRunner& runner, Platform platform
                                        k_question_seconds, is_stopped);
 }
 
+CommandInfo read_trainer_commands(ProcessRunner& runner) {
+  return ask_trainer<CommandInfo>(runner, {"commands"}, k_question_seconds, {});
+}
+
 }  // namespace tprimat::suite

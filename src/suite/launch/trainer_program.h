@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "command_line/command_info.h"
 #include "process/process.h"
 #include "result/probe_report.h"
 #include "result/run_result.h"
@@ -42,5 +43,8 @@ std::optional<MeasuredPeak> measure_cpu_peak(ProcessRunner& runner, Precision pr
 // The trainer's libraries, including those for the platform's GPUs, as it reports them. Throws Error.
 TrainerLibraries read_trainer_libraries(ProcessRunner& runner, Platform platform,
                                         const std::function<bool()>& is_stopped = {});
+
+// Its commands, with their options. Throws Error.
+CommandInfo read_trainer_commands(ProcessRunner& runner);
 
 }  // namespace tprimat::suite

@@ -101,7 +101,10 @@ class SuitePlanner {
     if (request_.platform) return configured(*request_.platform, "--platform");
     for (const Platform platform : {machine_.platform, Platform::cpu})
       if (can_run_something(platform)) return platform;
-    return configured(machine_.platform, "--platform auto");
+    if (request_.presence == Presence::any)  // shown, not run: this machine need not have the GPUs
+      for (const auto& [platform, setup] : experiment_.platforms)
+        if (can_run_something(platform)) return platform;
+    return configured(machine_.platform, k_automatic_platform);
   }
 
   Platform configured(Platform platform, const std::string& where) const {

@@ -64,6 +64,9 @@ struct SuitePlan {
   std::vector<Problem> skipped;      // where all frameworks were asked for: those that are not installed
 };
 
+// The place of errors about the platform where the request names none.
+inline constexpr const char* k_automatic_platform = "--platform auto";
+
 // Pure: depends on its arguments alone and writes nothing. Throws Error when the request contradicts the configuration
 // or when no requested framework can run (ExitStatus::missing_component, or usage where none supports the request).
 SuitePlan plan_suite(const Experiment& experiment, const SuiteRequest& request, const MachineFacts& machine);
