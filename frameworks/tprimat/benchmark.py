@@ -42,8 +42,8 @@ class Benchmark:
                  model_name: str | None = None, parallel_strategy: str | None = None, framework: str | None = None,
                  dataset: str | None = None, warmup_steps: int | None = None, *, tokens_per_step: int | None = None,
                  sequence_length: int | None = None, path: str | os.PathLike[str] | None = None) -> None:
-        """`output_dir`: the folder of the result and of steps.jsonl; without it the result goes to ./output, the steps to
-        ./steps.jsonl. `path` names another file for the steps.
+        """`output_dir`: the folder of the result and of steps.jsonl. `path` names another file for the steps, and its
+        folder is the result's where there is no output_dir. Without both: ./output and ./steps.jsonl.
         `platform`: auto, or nvd, amd or cpu, which must then be what trains.
         `model_name`, `parallel_strategy`, `dataset`: names for people and file names; the model's is else its own type.
         `framework`: an id of docs/frameworks.md, where it is not the callback's own.
@@ -68,7 +68,8 @@ class Benchmark:
         if is_first_rank() and path is not None:
             pathlib.Path(path).parent.mkdir(parents=True, exist_ok=True)
         if is_first_rank() and not os.environ.get("TPRIMAT_STEPS"):
-            self.file = ResultFile(self.folder or pathlib.Path("output"), device, ranks, facts, framework, self.platform)
+            folder = self.folder or (pathlib.Path(self.path).parent if self.path else pathlib.Path("output"))
+            self.file = ResultFile(folder, device, ranks, facts, framework, self.platform)
         self.recorder = StepRecorder(device, self.tokens, path)
 
     def describe(self, model: Any, training: Facts, layout: Facts, whole: bool, **facts: Any) -> Facts:

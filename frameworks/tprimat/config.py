@@ -1,13 +1,14 @@
 """The configuration as the program itself resolves it: files, environment variables and defaults together.
 
 The program is the only reader of YAML and the only judge of layouts; this module asks it (`tprimat config show --json`,
-`tprimat config validate --json`) and gives the answers Python's form. docs/python.md has a table for those who come from
-the older scripts' config_loader.
+`tprimat config validate --json`) and gives the answers Python's form. docs/python.md has a table for those who come
+from the older scripts' config_loader.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import errno
 import json
 import os
 import subprocess
@@ -132,6 +133,8 @@ class Config(Settings):
                  overrides: Mapping[str, Any] | None = None) -> None:
         """Of the file, else of the ./config.yaml or default that `tprimat` would take. `overrides` are --set:
         {"training.data.seq_length": 512}. Throws ConfigError (a ValueError) with the program's own words."""
+        if config_path is not None and not os.path.exists(config_path):
+            raise FileNotFoundError(errno.ENOENT, "there is no such configuration", os.fspath(config_path))
         words = [] if config_path is None else ["--config", os.fspath(config_path)]
         words += list_overrides(overrides or {})
         done = run_config_command(["show", "--json", *words])
@@ -209,8 +212,8 @@ class Config(Settings):
         return self._choose_file(model, framework, platform).log
 
     def get_benchmark_filename(self, software_stack: str, model: str, framework: str | None = None) -> str:
-        """The result, likewise. `software_stack` is a platform or its stack (cuda, rocm), or, as in the older scripts, a
-        framework (nemo, prim): then of the platform that trains with it by default."""
+        """The result, likewise. `software_stack` is a platform or its stack (cuda, rocm), or, as in the older scripts,
+        a framework (nemo, prim): then of the platform that trains with it by default."""
         platform = name_platform(software_stack)
         if platform in self.resolved.files:
             return self._choose_file(model, framework, platform).result
@@ -290,8 +293,8 @@ class Config(Settings):
         return self._choose(self.resolved.platforms, "platform", platform)
 
     def _choose_file(self, model: str, framework: str | None, platform: str | None) -> Settings:
-        """Without a platform, the one that trains with the framework by default, else the first on which it runs; without
-        a framework, the platform's own."""
+        """Without a platform, the one that trains with the framework by default, else the first on which it runs;
+        without a framework, the platform's own."""
         self.get_model_config(model)
         platforms = {name_platform(platform): self._get_platform(platform)} if platform else self.resolved.platforms
         wanted = name_framework(framework) if framework else None

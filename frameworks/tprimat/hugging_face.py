@@ -109,7 +109,8 @@ def describe_schedule(args: Any, scheduler: Any) -> Facts:
     if not isinstance(rates, functools.partial) or rates.func.__module__ != "transformers.optimization":
         return {}
     kind = args.lr_scheduler_type
-    return known({"schedule": str(getattr(kind, "value", kind)), "warmup_steps": rates.keywords.get("num_warmup_steps")})
+    warmup = rates.keywords.get("num_warmup_steps")
+    return known({"schedule": str(getattr(kind, "value", kind)), "warmup_steps": warmup})
 
 
 def describe_precision(args: Any, model: Any) -> str | None:

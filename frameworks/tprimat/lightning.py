@@ -35,15 +35,16 @@ def loss_of(outputs: Any) -> Any:
 class BenchmarkCallback(Benchmark, find_callback_class()):
     """Writes one record for each optimizer step (StepRecorder says how and where), and a result file when the training
     ends. A step's time covers its data, its update and what the Trainer does around them, but no validation and no
-    checkpoint. The loss is NeMo's `reduced_train_loss` where it is logged, else what training_step returned, as the mean
-    over all ranks; the gradient norm is there where the script logs `grad_norm`."""
+    checkpoint. The loss is NeMo's `reduced_train_loss` where it is logged, else what training_step returned, as the
+    mean over all ranks; the gradient norm is there where the script logs `grad_norm`."""
 
     paused = False
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
         ranks = getattr(trainer, "world_size", 1)
         layout = describe_layout(trainer, ranks)
-        training = {**describe_training(trainer, layout), **describe_optimizer(next(iter(trainer.optimizers), None))}
+        optimizer = next(iter(getattr(trainer, "optimizers", None) or []), None)
+        training = {**describe_training(trainer, layout), **describe_optimizer(optimizer)}
         training["sequence_length"] = self.length or ask_data(trainer, "seq_length", "sequence_length")
         whole = type(trainer.strategy).__name__ in REPLICATED
         facts = self.describe(pl_module, training, layout, whole, framework_version=find_lightning(),
@@ -136,8 +137,8 @@ def describe_training(trainer: Any, layout: Facts) -> Facts:
     seed = os.environ.get("PL_GLOBAL_SEED", "")
     return {"max_steps": limit if limit and limit > 0 else None, "micro_batch_size": micro,
             "global_batch_size": math.prod(factors) if all(factors) else ask_data(trainer, "global_batch_size"),
-            "clip_grad_norm": getattr(trainer, "gradient_clip_val", None), "seed": int(seed) if seed.isdigit() else None,
-            "loaded_step": trainer.global_step or None}
+            "clip_grad_norm": getattr(trainer, "gradient_clip_val", None),
+            "seed": int(seed) if seed.isdigit() else None, "loaded_step": trainer.global_step or None}
 
 
 def describe_precision(trainer: Any) -> str | None:

@@ -12,8 +12,8 @@ from typing import Any
 
 PACKAGES = ("torch", "transformers", "accelerate", "lightning", "pytorch-lightning", "nemo-toolkit", "megatron-core",
             "transformer-engine", "deepspeed", "flash-attn", "triton", "datasets", "peft", "numpy")
-VARIABLES = ("OMP_", "KMP_", "MKL_", "GOMP_", "CUDA_", "HIP_", "ROCR_", "HSA_", "NCCL_", "RCCL_", "NVTE_", "TORCH_NCCL_",
-             "PYTORCH_")
+VARIABLES = ("OMP_", "KMP_", "MKL_", "GOMP_", "CUDA_", "HIP_", "ROCR_", "HSA_", "NCCL_", "RCCL_", "NVTE_",
+             "TORCH_NCCL_", "PYTORCH_")
 SECRET = re.compile(r"TOKEN|SECRET|PASS|CREDENTIAL|KEY", re.IGNORECASE)
 
 Facts = dict[str, Any]

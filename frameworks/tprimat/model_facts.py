@@ -8,6 +8,8 @@ from typing import Any
 from tprimat.machine import Facts, known
 
 FAMILIES = ("llama", "mistral", "qwen2", "qwen3")  # and gpt2, whose keys are others
+SIZES = ("num_layers", "hidden_size", "ffn_hidden_size", "num_attention_heads", "num_key_value_heads", "head_dim",
+         "vocab_size", "max_position_embeddings")
 ROPE_SCALING = ("factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings")
 
 
@@ -40,7 +42,8 @@ def name_model(model: Any, config: Facts) -> str:
 def count_parameters(model: Any) -> Facts:
     """Each weight once, without the adapters beside it. DeepSpeed's ZeRO-3 keeps the whole count aside."""
     weights = {id(weight): (name, weight) for name, weight in model.named_parameters()}.values()
-    sizes = [(name, getattr(weight, "ds_numel", None) or weight.numel(), weight.requires_grad) for name, weight in weights]
+    sizes = [(name, getattr(weight, "ds_numel", None) or weight.numel(), weight.requires_grad)
+             for name, weight in weights]
     trained = sum(size for _, size, trains in sizes if trains)
     facts = {"num_parameters": sum(size for name, size, _ in sizes if "lora_" not in name)}
     return facts if all(trains for _, _, trains in sizes) else {**facts, "trainable_parameters": trained}
@@ -50,19 +53,26 @@ def describe_shape(config: Facts) -> Facts | None:
     """None for a family, or a part of one, that a result's shape does not cover."""
     try:
         if config.get("model_type") == "gpt2":
-            return describe_gpt2(config)
-        return describe_llama(config) if config.get("model_type") in FAMILIES else None
-    except (KeyError, TypeError, ValueError):
+            shape = describe_gpt2(config)
+        else:
+            shape = describe_llama(config) if config.get("model_type") in FAMILIES else None
+    except (KeyError, TypeError, ValueError, ZeroDivisionError):
         return None  # keys of another version of Transformers: no fact
+    sizes = [shape[name] for name in SIZES] if shape else []
+    return shape if all(type(size) is int and size > 0 for size in sizes) else None
 
 
-def describe_gpt2(config: Facts) -> Facts:
+def describe_gpt2(config: Facts) -> Facts | None:
     width, heads = config["n_embd"], config["n_head"]
-    return {"num_layers": config["n_layer"], "hidden_size": width, "ffn_hidden_size": config.get("n_inner") or 4 * width,
-            "num_attention_heads": heads, "num_key_value_heads": heads, "head_dim": width // heads,
+    if config.get("activation_function", "gelu_new") not in ("gelu_new", "gelu_pytorch_tanh"):
+        return None
+    return {"num_layers": config["n_layer"], "hidden_size": width,
+            "ffn_hidden_size": config.get("n_inner") or 4 * width, "num_attention_heads": heads,
+            "num_key_value_heads": heads, "head_dim": width // heads,
             "vocab_size": config["vocab_size"], "max_position_embeddings": config["n_positions"],
             "tied_embeddings": config.get("tie_word_embeddings", True), "qkv_bias": False, "linear_bias": True,
-            "qk_norm": False, "norm": "layer", "mlp": "gelu", "position": "learned", "rope_theta": None,
+            "qk_norm": False, "norm": "layer", "mlp": "gelu", "position": "learned",
+            "rope_theta": 10000.0,  # of no meaning here; as the program writes it
             "norm_eps": config["layer_norm_epsilon"]}
 
 

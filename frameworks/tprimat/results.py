@@ -87,8 +87,8 @@ def as_json(value: Any) -> Any:
 class ResultFile:
     """The result of one training, on the rank that writes: add() each step's record, then finish() or interrupt().
 
-    `facts` are keys of a result (schema/result.schema.json): model_info, training_config, precision ... `framework` is an
-    id, or another name that the file shows as its format. A process that ends before finish() leaves `interrupted`.
+    `facts` are keys of a result (schema/result.schema.json): model_info, training_config, precision ... `framework` is
+    an id, or another name that the file shows as its format. A process that ends before finish() leaves `interrupted`.
     """
 
     def __init__(self, folder: pathlib.Path, device: Any, ranks: int, facts: Facts, framework: str,
@@ -152,7 +152,9 @@ class ResultFile:
         atexit.unregister(self.leave)
         if not self.records or not self.save(status, reason):
             return
-        complete_figures(self.path)
+        if complete_figures(self.path):  # the program may find more than the callback saw: a loss that became NaN
+            written = json.loads(self.path.read_text(encoding="utf-8"))
+            status, reason = written["status"], written.get("status_reason")
         note(f"wrote {self.path}: {status}" + (f", {reason}" if reason else ""))
 
     def describe(self, status: str, reason: str | None) -> Facts:
@@ -186,8 +188,8 @@ class ResultFile:
 
     def describe_memory(self) -> Facts:
         """On the processor only where this process is the whole training."""
-        held = {f"peak_{kind}_gb": max([each[f"{kind}_gb"] for each in self.records if each.get(f"{kind}_gb")], default=None)
-                for kind in ("memory_allocated", "memory_reserved")}
+        held = {f"peak_{kind}": max([each[kind] for each in self.records if each.get(kind)], default=None)
+                for kind in ("memory_allocated_gb", "memory_reserved_gb")}
         if any(held.values()):
             return {**known(held), "measurement_method": GPU_MEMORY}
         peak = read_peak_memory_gb() if self.facts["platform"] == "cpu" and self.ranks == 1 else None
