@@ -60,6 +60,7 @@ class Benchmark:
 
     def start(self, device: Any, ranks: int, facts: Facts, framework: str) -> None:
         """Before the first step, on every rank."""
+        self.interrupt("the next training began")  # nothing, unless one broke off
         settings = facts["training_config"]
         batch, self.length = settings.get("global_batch_size"), settings.get("sequence_length")
         if self.tokens is None and batch and self.length:

@@ -90,7 +90,8 @@ def run_config_command(words: list[str]) -> subprocess.CompletedProcess[str]:
     """`tprimat config ...`, of the program that TPRIMAT_PROGRAM names, else of `tprimat` on the PATH."""
     program = os.environ.get("TPRIMAT_PROGRAM") or "tprimat"
     try:
-        return subprocess.run([program, "config", *words], capture_output=True, text=True)
+        return subprocess.run([program, "config", *words], stdin=subprocess.DEVNULL, capture_output=True,
+                              encoding="utf-8", errors="replace")
     except OSError as error:
         raise ConfigError(f"there is no program {program}: name it with TPRIMAT_PROGRAM") from error
 

@@ -30,6 +30,8 @@ GPU_MEMORY = "torch.cuda.max_memory_allocated and max_memory_reserved, the highe
 CPU_MEMORY = "the peak resident memory of the process (VmHWM)"
 NOT_DERIVED = "not determined yet: tprimat determines it when it reads this file"
 
+OPEN: dict[pathlib.Path, ResultFile] = {}  # of trainings that have not ended
+
 
 def note(text: str) -> None:
     print(f"tprimat: {text}", file=sys.stderr, flush=True)
@@ -104,10 +106,13 @@ class ResultFile:
         self.start, self.last_save, self.pause = time.time(), -math.inf, SECONDS_BETWEEN_SAVES
         name = f"train_{found or 'unknown'}_{framework}_{facts['model_info']['name']}"
         folder.mkdir(parents=True, exist_ok=True)
-        self.path = folder / f"{file_word(name)}.json"
-        if self.path.exists():
-            self.path.replace(f"{self.path}.before")  # as an older steps.jsonl
+        self.path = folder.absolute() / f"{file_word(name)}.json"  # the script may change its folder
+        self.saved = False
         self.max_steps = facts["training_config"].get("max_steps")
+        self.process = os.getpid()
+        if (older := OPEN.pop(self.path, None)) is not None:
+            atexit.unregister(older.leave)  # a training that broke off in this process: the file is the next one's now
+        OPEN[self.path] = self
         atexit.register(self.leave)
 
     def add(self, record: dict[str, Any], steps_file: str | None) -> None:
@@ -134,13 +139,20 @@ class ResultFile:
         self.conclude("interrupted", f"the training ended after {self.place()}: {reason}")
 
     def leave(self) -> None:
-        """The process ends, and nobody said that the training did."""
-        error = getattr(sys, "last_value", None)
+        """The process ends, and nobody said that the training did. In a session the last error may be any other."""
+        if os.getpid() != self.process:
+            return  # a child that was forked
+        error = None if hasattr(sys, "ps1") else getattr(sys, "last_value", None)
         self.interrupt(describe_error(error) if error is not None else "the process ended")
 
     def save(self, status: str, reason: str | None = None) -> bool:
-        """A disk that is full must not end the training."""
+        """A disk that is full must not end the training. A file that another training took over is that one's."""
+        if OPEN.get(self.path) is not self:
+            return False
         try:
+            if not self.saved and self.path.exists():
+                self.path.replace(f"{self.path}.before")  # as an older steps.jsonl
+            self.saved = True
             write_whole(self.path, json.dumps(as_json(self.describe(status, reason)), indent=1) + "\n")
         except OSError as error:
             note(f"{self.path} was not written: {error}")
@@ -150,7 +162,10 @@ class ResultFile:
     def conclude(self, status: str, reason: str | None = None) -> None:
         """The last word. Without any step nothing is claimed."""
         atexit.unregister(self.leave)
-        if not self.records or not self.save(status, reason):
+        written = bool(self.records) and self.save(status, reason)
+        if OPEN.get(self.path) is self:
+            del OPEN[self.path]
+        if not written:
             return
         if complete_figures(self.path):  # the program may find more than the callback saw: a loss that became NaN
             written = json.loads(self.path.read_text(encoding="utf-8"))
@@ -208,7 +223,8 @@ class ResultFile:
 
 
 def describe_error(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}".splitlines()[0]
+    text = str(error).strip()
+    return type(error).__name__ + (f": {text.splitlines()[0]}" if text else "")
 
 
 def complete_figures(path: pathlib.Path) -> bool:

@@ -118,7 +118,7 @@ class Training:
 
     def step(self, number, loss=2.0):
         self.callback.on_step_begin(self.args, self.state, None, **self.objects)
-        time.sleep(0.01)
+        time.sleep(0.003)
         self.state.global_step = number
         self.callback.on_step_end(self.args, self.state, None, **self.objects)
         self.callback.on_log(self.args, self.state, None, logs={"loss": loss, "grad_norm": 1.0}, **self.objects)
@@ -275,11 +275,38 @@ class Ends(InFolder):
             self.assertIn(reason, result["status_reason"])
             self.assertEqual([each.name for each in pathlib.Path("output").iterdir() if each.name.startswith(".")], [])
 
+    def test_what_broke_off_does_not_overwrite_what_follows(self):
+        with mock.patch.dict(os.environ, NO_PROGRAM):
+            broken = Training()
+            broken.start()
+            broken.step(1)
+            complete = Training().run()
+            self.assertEqual(load()["status"], "complete")
+            broken.start()  # again, after its error
+            self.assertEqual(load()["status"], "complete")
+            broken.step(1)
+            self.assertEqual(load("output/train_cpu_tran_llama.json.before")["status"], "complete")
+            broken.start()
+            broken.step(1)
+            self.assertEqual(load("output/train_cpu_tran_llama.json.before")["status_reason"],
+                             "the training ended after step 1 of 12: the next training began")
+        code = CRASHING.format(tests=str(paths.HERE)) + "results_test.Training().run()\n"
+        subprocess.run([sys.executable, "-c", code], capture_output=True, env={**os.environ, **NO_PROGRAM, "END": ""})
+        self.assertEqual((complete.callback.file, load()["status"]), (None, "complete"))
+
+    def test_a_child_writes_nothing_when_it_ends(self):
+        code = CRASHING.format(tests=str(paths.HERE)) + "os.fork() or sys.exit()\ntraining.end()\nos.wait()\n"
+        subprocess.run([sys.executable, "-c", code], capture_output=True, env={**os.environ, **NO_PROGRAM, "END": ""})
+        self.assertEqual(load()["status_reason"], "the training was stopped after step 5 of 12")
+
     def test_without_a_step_nothing_is_claimed(self):
+        train_without_program()
+        complete = load()
         training = Training()
         training.start()
         training.end()
-        self.assertEqual(list(pathlib.Path("output").iterdir()), [])
+        self.assertEqual([each.name for each in pathlib.Path("output").iterdir()], ["train_cpu_tran_llama.json"])
+        self.assertEqual(load(), complete)
 
     def test_a_full_disk_does_not_end_the_training(self):
         training = Training()
@@ -287,8 +314,10 @@ class Ends(InFolder):
         with mock.patch("tprimat.results.write_whole", side_effect=OSError(28, "No space left on device")):
             training.step(1)
             training.step(2)
+        os.chdir("/")  # the script may go elsewhere
+        self.addCleanup(os.chdir, self.folder)
         training.end()
-        self.assertEqual(len(load()["step_times"]), 2)
+        self.assertEqual(len(load(self.folder / "output/train_cpu_tran_llama.json")["step_times"]), 2)
 
     def test_a_folder_that_cannot_be_written_is_told_before_the_first_step(self):
         pathlib.Path("file").write_text("")
