@@ -2,30 +2,37 @@
 
 from __future__ import annotations
 
-import os
+import functools
+import sys
 from typing import Any
 
 import transformers
 
-from tprimat.steps import StepRecorder
+from tprimat.benchmark import Benchmark, describe_optimizer, name_precision
+from tprimat.machine import Facts, known
 
 
-class BenchmarkCallback(transformers.TrainerCallback):
-    """Writes one record for each step (StepRecorder says how and where). A step's time covers its data, its update and
-    what the Trainer does around them, but no evaluation and no checkpoint. Its loss is known where every step is logged
-    (logging_steps=1), because the Trainer logs a mean over the steps since it last did."""
+class BenchmarkCallback(Benchmark, transformers.TrainerCallback):
+    """Writes one record for each step (StepRecorder says how and where), and a result file when the training ends. A
+    step's time covers its data, its update and what the Trainer does around them, but no evaluation and no checkpoint.
+    Its loss is known where every step is logged (logging_steps=1), because the Trainer logs a mean over the steps since
+    it last did. Without `tokens_per_step` and `sequence_length` the tokens are the Trainer's own count, where
+    include_num_input_tokens_seen is set."""
 
-    def __init__(self, tokens_per_step: int | None = None, path: str | os.PathLike[str] | None = None) -> None:
-        """`tokens_per_step` counts all ranks; without it the tokens are the Trainer's own count, where
-        include_num_input_tokens_seen is set."""
-        self.tokens, self.path = tokens_per_step, path
-        self.recorder: StepRecorder | None = None
-        self.pending: dict[str, Any] | None = None  # a step that is over, but whose figures are not known yet
+    pending: dict[str, Any] | None = None  # a step that is over, but whose figures are not known yet
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, model: Any = None, optimizer: Any = None,
+                       lr_scheduler: Any = None, **kwargs: Any) -> None:
+        layout = describe_layout(args, model)
+        training = {**describe_training(args, state, layout), **describe_optimizer(optimizer),
+                    **describe_schedule(args, lr_scheduler), "recompute": describe_recompute(model),
+                    "sequence_length": self.length}
+        facts = self.describe(model, training, layout, not getattr(args, "fsdp", None),
+                              framework_version=getattr(transformers, "__version__", None),
+                              precision=describe_precision(args, model))
         self.figures: dict[str, Any] = {}
-
-    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        self.recorder = StepRecorder(args.device, self.tokens, self.path)
-        self.tokens_seen = state.num_input_tokens_seen
+        self.pending, self.tokens_seen = None, state.num_input_tokens_seen
+        self.start(args.device, count_devices(args), facts, self.framework or "tran")
 
     def on_step_begin(self, args: Any, state: Any, control: Any, optimizer: Any = None, **kwargs: Any) -> None:
         self.write()
@@ -53,8 +60,69 @@ class BenchmarkCallback(transformers.TrainerCallback):
 
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         self.write()
+        self.finish(stopped=state.global_step < state.max_steps)
 
     def write(self) -> None:
         if self.pending is not None:
-            self.recorder.write(self.pending, **self.figures)
+            self.write_step(self.pending, **self.figures)
         self.pending = None
+
+
+def count_devices(args: Any) -> int:
+    """Processes, or the GPUs over which a single one spreads its batch."""
+    return args.world_size * max(1, getattr(args, "n_gpu", 1))
+
+
+def describe_training(args: Any, state: Any, layout: Facts) -> Facts:
+    micro = (getattr(state, "train_batch_size", None) or args.train_batch_size) // max(1, getattr(args, "n_gpu", 1))
+    data = layout.get("data_parallel_size")
+    return {"max_steps": state.max_steps, "micro_batch_size": micro, "learning_rate": args.learning_rate,
+            "global_batch_size": micro * args.gradient_accumulation_steps * data if data else None,
+            "weight_decay": args.weight_decay, "clip_grad_norm": args.max_grad_norm, "seed": args.seed,
+            "loaded_step": state.global_step or None}
+
+
+def describe_layout(args: Any, model: Any) -> Facts:
+    """The ranks that do not share a sequence or the weights of a layer share the batch."""
+    chosen = getattr(args, "parallelism_config", None)
+    tensor = getattr(chosen, "tp_size", None) or getattr(model, "tp_size", None) or 1
+    context = (getattr(chosen, "cp_size", None) or 1) * (getattr(chosen, "sp_size", None) or 1)
+    return {"tensor_model_parallel_size": tensor, "pipeline_model_parallel_size": 1, "context_parallel_size": context,
+            "data_parallel_size": count_devices(args) // (tensor * context),
+            "gradient_accumulation_steps": args.gradient_accumulation_steps, "zero_stage": find_zero_stage(args)}
+
+
+def find_zero_stage(args: Any) -> int | None:
+    """DeepSpeed's own, FSDP's counterpart; 0 where every rank holds everything."""
+    plugin, sharding = getattr(args, "deepspeed_plugin", None), str(getattr(args, "fsdp", None) or "").lower()
+    if plugin is not None:
+        return getattr(plugin, "zero_stage", None)
+    if "full_shard" in sharding or "shard_grad_op" in sharding:
+        return 3 if "full_shard" in sharding else 2
+    return None if sharding else 0
+
+
+def describe_schedule(args: Any, scheduler: Any) -> Facts:
+    """Of a schedule that Transformers made; of a script's own nothing is known."""
+    scheduler = getattr(scheduler, "scheduler", scheduler)  # accelerate wraps it
+    rates = getattr(scheduler, "lr_lambdas", [None])[0]
+    if not isinstance(rates, functools.partial) or rates.func.__module__ != "transformers.optimization":
+        return {}
+    kind = args.lr_scheduler_type
+    warmup = rates.keywords.get("num_warmup_steps")
+    return known({"schedule": str(getattr(kind, "value", kind)), "warmup_steps": warmup})
+
+
+def describe_precision(args: Any, model: Any) -> str | None:
+    if getattr(args, "bf16", False) or getattr(args, "fp16", False):
+        return "bf16" if args.bf16 else "fp16"
+    return name_precision(getattr(model, "dtype", None), args.device, sys.modules.get("torch"))
+
+
+def describe_recompute(model: Any) -> str | None:
+    if not hasattr(model, "modules"):
+        return None
+    return "full" if any(getattr(each, "gradient_checkpointing", False) for each in model.modules()) else "none"
+
+
+BenchmarkCallbackTran = BenchmarkCallback  # the older scripts' name

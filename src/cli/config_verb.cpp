@@ -5,6 +5,7 @@
 
 #include "base/files.h"
 #include "base/log.h"
+#include "cli/resolved_config.h"
 #include "cli/session_config.h"
 #include "cli/verbs.h"
 #include "command_line/output_target.h"
@@ -62,8 +63,10 @@ ExitStatus show(const Session& session) {
   }
   Json origins = Json::object();
   list_origins(loaded.settings, "", origins);
-  print_result(print_json(
-      Json{{"origin", loaded.origin.text()}, {"settings", json_of(loaded.settings)}, {"origins", std::move(origins)}}));
+  print_result(print_json(Json{{"origin", loaded.origin.text()},
+                               {"settings", json_of(loaded.settings)},
+                               {"resolved", resolve_config(loaded.experiment)},
+                               {"origins", std::move(origins)}}));
   return ExitStatus::done;
 }
 

@@ -90,6 +90,24 @@ std::filesystem::path free_result_path(const RunResult& result, const std::strin
   return wanted;
 }
 
+std::optional<RunResult> take_plain_result(const std::string& path, const ExtractRequest& request) {
+  const suite::ExtractOptions& options = request.options;
+  const bool states_more = !options.format.empty() || !options.telemetry.empty() || !request.attempt.empty() ||
+                           !options.known.model.empty() || !options.known.device.empty() || request.devices > 0 ||
+                           request.batch > 0 || request.length > 0 || request.warmup >= 0 ||
+                           !request.platform.empty() || !request.precision.empty();
+  return states_more || path == "-" ? std::nullopt : complete_plain_result(path);
+}
+
+fs::path completed_path(const RunResult& result, const std::string& path, const ExtractRequest& request) {
+  if (!request.names_output) return path;
+  const fs::path wanted = result_path(result, path, request);
+  std::error_code unreadable;
+  if (fs::equivalent(wanted, path, unreadable) || wanted == fs::path(request.output)) return wanted;
+  std::set<fs::path> taken;
+  return free_path(wanted, result, taken);
+}
+
 ExitStatus extract_folder(const fs::path& folder, const ExtractRequest& request, const Session& session) {
   if (names_stdout(request.output) || fs::path(request.output).extension() == ".json")
     throw Error(Problem{"a folder of logs produces several results", "--output", "name a directory"});

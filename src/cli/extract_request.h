@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -17,7 +18,7 @@ struct ExtractRequest {
   std::string output, platform, precision, attempt;
   suite::ExtractOptions options;
   int64_t devices = 0, batch = 0, length = 0, warmup = -1;
-  bool list_formats = false, follow = false;
+  bool list_formats = false, follow = false, names_output = false;
 };
 
 // Where the result of a single log goes by its name.
@@ -26,6 +27,12 @@ std::filesystem::path result_path(const RunResult& result, const std::string& lo
 // The same, free: a file that the user names is the user's to replace.
 std::filesystem::path free_result_path(const RunResult& result, const std::string& log, const ExtractRequest& request,
                                        std::set<std::filesystem::path>& taken);
+
+// A result whose figures are still to be derived, if the command line states nothing more about it.
+std::optional<RunResult> take_plain_result(const std::string& path, const ExtractRequest& request);
+
+// Where it goes when it is complete: back into its file, unless --output names another.
+std::filesystem::path completed_path(const RunResult& result, const std::string& path, const ExtractRequest& request);
 
 // Every file below a folder: one result each, a table of them, and the reason for each that gave nothing.
 ExitStatus extract_folder(const std::filesystem::path& folder, const ExtractRequest& request, const Session& session);

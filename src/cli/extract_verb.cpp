@@ -32,6 +32,7 @@ constexpr const char* k_extract_examples =
     "  tprimat extract train.log --follow                 while it grows\n"
     "  tprimat extract train.log --attempt all            each attempt of a restarted training\n"
     "  tprimat extract train.log --telemetry gpu.csv --device H100 --sequence-length 4096\n"
+    "  tprimat extract output/train_cpu_tran_llama.json   a result of a Python callback: fills in its figures\n"
     "  tprimat extract --list-formats                     the supported formats\n"
     "\nAdd facts that a log lacks with `--device`, `--devices`, `--model`, `--sequence-length` ... Without a path, "
     "the\n"
@@ -102,23 +103,37 @@ ExitStatus tell_outcome(const RunResult& result, const std::string& path) {
   return ExitStatus::work_failed;
 }
 
-ExitStatus write_result(const RunResult& result, const std::string& path, const ExtractRequest& request,
-                        Output& output) {
+void show_result(const RunResult& result, Output& output) {
   if (output.json)
     output.documents.push_back(run_result_to_json(result));
   else
     print_result(results::render_log_summary(result));
+}
+
+void store_result(const RunResult& result, const fs::path& target) {
+  write_run_result(target, result, Survives::kill);
+  log_note(fmt::format("wrote {}", target.string()));
+  tell_contradictions(result, target);
+}
+
+ExitStatus write_result(const RunResult& result, const std::string& path, const ExtractRequest& request,
+                        Output& output) {
+  show_result(result, output);
   if (names_stdout(request.output)) return tell_outcome(result, path);
-  if (!result.step_times.empty() || result.events) {
-    const fs::path target = free_result_path(result, path, request, output.taken);
-    write_run_result(target, result, Survives::kill);
-    log_note(fmt::format("wrote {}", target.string()));
-    tell_contradictions(result, target);
-  }
+  if (!result.step_times.empty() || result.events)
+    store_result(result, free_result_path(result, path, request, output.taken));
+  return tell_outcome(result, path);
+}
+
+ExitStatus write_completed(const RunResult& result, const std::string& path, const ExtractRequest& request,
+                           Output& output) {
+  show_result(result, output);
+  if (!names_stdout(request.output)) store_result(result, completed_path(result, path, request));
   return tell_outcome(result, path);
 }
 
 ExitStatus extract_one(const std::string& path, const ExtractRequest& request, Output& output) {
+  if (const auto plain = take_plain_result(path, request)) return write_completed(*plain, path, request, output);
   ExitStatus worst = ExitStatus::done;
   for (const RunResult& result : suite::extract_runs(path, request.options))
     if (const ExitStatus status = write_result(result, path, request, output); status != ExitStatus::done)
@@ -206,7 +221,8 @@ ExitStatus extract(const Session& session, ExtractRequest& request) {
     for (const fs::path& path : logs_of_environment(session)) paths.push_back(path.string());
   if (paths.empty()) throw Error(Problem{"no log given", "", "name a log or a folder, or set LLAMA_LOG, QWEN_LOG ..."});
   check_paths(paths, request);
-  if (request.output.empty()) request.output = results_folder(session);
+  request.names_output = !request.output.empty();
+  if (!request.names_output) request.output = results_folder(session);
   if (request.follow) return follow_log(paths.front(), request);
   if (paths.size() == 1 && fs::is_directory(paths.front())) return extract_folder(paths.front(), request, session);
   ExitStatus worst = ExitStatus::done;

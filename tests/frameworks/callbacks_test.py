@@ -5,6 +5,7 @@ its installation by pip. Lightning's part is skipped where it is not installed; 
   callbacks_test.py TPRIMAT
 """
 
+import json
 import os
 import pathlib
 import shutil
@@ -116,6 +117,45 @@ class HuggingFace(InFolder):
         self.assertEqual(["grad_norm" in record for record in records], [False, False, True] * 2)
         self.assertTrue(all("learning_rate" in record for record in records))
 
+    def test_the_pages_example_writes_a_result(self):
+        page = (paths.HERE.parent.parent / "docs" / "python.md").read_text(encoding="utf-8")
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(self.folder)
+        exec(page.split("## Results from a callback")[1].split("```python\n")[1].split("```")[0], {})
+        [path] = pathlib.Path("output").glob("train_*_tran_llama.json")
+        result = json.loads(path.read_text(encoding="utf-8"))
+        self.assertEqual((result["status"], len(result["step_times"])), ("complete", 20))
+        training = result["training_config"]
+        facts = {"schedule": "linear", "warmup_steps": 0, "optimizer": "adamw", "learning_rate": 5e-5, "max_steps": 20}
+        self.assertEqual({key: training[key] for key in facts}, facts)
+        self.assertIn(result["precision"], ("fp32", "tf32"))
+        done = paths.run_program("extract", "output/steps.jsonl", "--json", "--output", "x.json")
+        rate = json.loads(done.stdout)["performance_metrics"]["tokens_per_second"]
+        self.assertEqual(result["performance_metrics"]["tokens_per_second"], rate)
+        compared = json.loads(paths.run_program("compare", "output", "--json").stdout)
+        codes = [finding["code"] for finding in compared["groups"][0]["contenders"][0]["findings"]]
+        self.assertEqual([code for code in codes if "contradict" in code or "missing" in code], [])
+        self.assertGreater(result["derived"]["flops_per_token"]["causal/1"], 0)
+
+    def test_shapes_are_those_of_the_models(self):
+        import transformers
+        from tprimat.model_facts import describe_model
+        for kind, sizes in (("Qwen2Config", {}), ("Qwen3Config", {"head_dim": 16}), ("MistralConfig", {})):
+            config = getattr(transformers, kind)(hidden_size=64, intermediate_size=96, num_hidden_layers=3,
+                                                 num_attention_heads=4, num_key_value_heads=2, vocab_size=128, **sizes)
+            self.check_count(transformers.AutoModelForCausalLM.from_config(config), describe_model)
+        gpt = transformers.GPT2Config(n_embd=64, n_layer=2, n_head=4, vocab_size=128, n_positions=64)
+        self.check_count(transformers.AutoModelForCausalLM.from_config(gpt), describe_model)
+
+    def check_count(self, model, describe_model):
+        """The program counts the parameters of the shape that PyTorch counted."""
+        facts = describe_model(model, "mine")
+        shape = {key: value for key, value in facts["shape"].items() if key not in ("name", "full_name")}
+        done = paths.run_program("config", "get", "models.llama.num_parameters", "--set",
+                                 f"models.llama={json.dumps(shape)}", "--set", "training.data.seq_length=32",
+                                 *(["--set", "models.llama.rope_theta=1e4"] if shape["position"] == "rope" else []))
+        self.assertEqual(int(float(done.stdout)), facts["num_parameters"], (shape, done.stderr))
+
     def test_evaluation_and_checkpoints_are_not_counted(self):
         import transformers
 
@@ -140,7 +180,7 @@ class HuggingFace(InFolder):
 
 @unittest.skipIf(paths.missing("lightning"), "lightning is not installed: pip install lightning")
 class Lightning(InFolder):
-    def train(self, **options):
+    def train(self, fails_at=None, **options):
         import lightning.pytorch as pl
         import torch
         from tprimat.lightning import BenchmarkCallback
@@ -153,6 +193,7 @@ class Lightning(InFolder):
             def training_step(self, batch, index):
                 loss = self.model(**batch)["loss"]
                 self.seen.append(loss.item())
+                1 / (len(self.seen) != fails_at)  # an error in the middle
                 return loss
 
             def validation_step(self, batch, index):
@@ -177,6 +218,26 @@ class Lightning(InFolder):
             self.assertAlmostEqual(record["loss"], (seen[2 * step] + seen[2 * step + 1]) / 2, places=6)
             self.assertAlmostEqual(record["learning_rate"], 0.5 / (1 + step), places=12)
         self.assertEqual({record["tokens"] for record in records}, {128})
+
+    def test_a_result_is_written(self):
+        seen, records = self.train(max_steps=4, accumulate_grad_batches=2, limit_val_batches=0)
+        result = json.loads((self.folder / "train_cpu_lightning_module.json").read_text(encoding="utf-8"))
+        self.assertEqual((result["status"], result["source"]["format"]), ("complete", "lightning"))
+        self.assertNotIn("framework", result)
+        self.assertEqual(result["step_times"], [record["time_seconds"] for record in records])
+        self.assertEqual((result["precision"], result["model_info"]["num_parameters"]), ("fp32", 5))
+        training, layout = result["training_config"], result["parallelism_config"]
+        facts = {"micro_batch_size": 4, "global_batch_size": 8, "max_steps": 4, "optimizer": "sgd",
+                 "learning_rate": 0.5, "tokens_per_step": 128}
+        self.assertEqual({key: training[key] for key in facts}, facts)
+        self.assertEqual((layout["gradient_accumulation_steps"], layout["data_parallel_size"]), (2, 1))
+
+    def test_an_exception_leaves_an_interrupted_result(self):
+        with self.assertRaises(ZeroDivisionError):
+            self.train(max_steps=4, limit_val_batches=0, fails_at=3)
+        result = json.loads((self.folder / "train_cpu_lightning_module.json").read_text(encoding="utf-8"))
+        self.assertEqual((result["status"], len(result["step_times"])), ("interrupted", 2))
+        self.assertIn("step 2 of 4: ZeroDivisionError", result["status_reason"])
 
     def test_validation_is_not_counted(self):
         _, records = self.train(max_steps=4, val_check_interval=1, num_sanity_val_steps=0)

@@ -4,13 +4,15 @@ import importlib.util
 import json
 import os
 import pathlib
+import subprocess
 import sys
+import tempfile
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
 SOURCES = HERE.parent.parent / "frameworks"
 sys.path[:0] = [str(SOURCES), str(HERE.parent / "parity")]
-for name in ("TPRIMAT_STEPS", "TPRIMAT_FLASH_ATTENTION", "RANK", "WORLD_SIZE", "LOCAL_RANK"):
+for name in ("TPRIMAT_STEPS", "TPRIMAT_FLASH_ATTENTION", "RANK", "WORLD_SIZE", "LOCAL_RANK", "PARALLEL"):
     os.environ.pop(name, None)  # nothing of the caller's settings reaches a test
 
 
@@ -18,6 +20,19 @@ def read_records(path):
     text = pathlib.Path(path).read_text(encoding="utf-8")
     assert text.endswith("\n"), "the last record is not whole"
     return [json.loads(line) for line in text.splitlines()]
+
+
+def enter_empty_folder(test):
+    """The test's current folder until it ends."""
+    temporary = tempfile.TemporaryDirectory()
+    test.addCleanup(temporary.cleanup)
+    test.addCleanup(os.chdir, os.getcwd())
+    os.chdir(temporary.name)
+    return pathlib.Path(temporary.name).resolve()
+
+
+def run_program(*words):
+    return subprocess.run([os.environ["TPRIMAT_PROGRAM"], *map(str, words)], capture_output=True, text=True)
 
 
 def missing(*packages):

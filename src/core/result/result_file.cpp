@@ -76,7 +76,9 @@ void adopt_stored_rates(RunResult& result, const PerformanceMetrics& stored) {
 }
 
 void summarise_older_result(RunResult& result, const std::optional<PerformanceMetrics>& stored) {
-  summarise_run(result, stored_options(result));
+  SummaryOptions options = stored_options(result);
+  if (!options.peak && result.precision) options.peak = catalogue_peak(result.gpu_info.device_name, *result.precision);
+  summarise_run(result, options);
   result.contradictions = find_older_contradictions(result, stored.value_or(PerformanceMetrics()));
   if (!stored) return;
   if (const auto implied = contradicting_tokens_per_step(result, *stored)) {
@@ -249,6 +251,17 @@ RunResult read_run_result(const std::string& text, const std::filesystem::path& 
     problem.where = problem.where.empty() ? path.string() : (path.parent_path() / problem.where).string();
     throw Error(std::move(problem), error.status());
   }
+}
+
+std::optional<RunResult> complete_plain_result(const std::filesystem::path& path) {
+  constexpr uintmax_t k_max_bytes = 256 << 20;  // of ten million steps
+  std::error_code unreadable;
+  const bool is_small = std::filesystem::file_size(path, unreadable) <= k_max_bytes && !unreadable;
+  if (path.extension() != ".json" || !is_small) return std::nullopt;
+  const std::string text = read_file(path);
+  const auto stored = read_current_result(text);
+  if (!stored || stored->statistics || stored->step_times.empty()) return std::nullopt;
+  return read_run_result(text, path);
 }
 
 std::string result_file_name(const RunResult& result, const ResultNaming& naming) {

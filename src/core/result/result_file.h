@@ -27,6 +27,10 @@ RunResult load_run_result(const std::filesystem::path& path);
 // The same for the text of that file.
 RunResult read_run_result(const std::string& text, const std::filesystem::path& path);
 
+// Reads a result of this schema version that has step times but no statistics, as our Python callbacks write it, and
+// derives its figures. Nothing for every other file.
+std::optional<RunResult> complete_plain_result(const std::filesystem::path& path);
+
 // "train_amd_prim_qwen.json"; parts that were not requested (strategy, dataset, run number) are left out.
 struct ResultNaming {
   std::string strategy, dataset;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "config/layout_rules.h"
 #include "spec/model_catalogue.h"
@@ -123,6 +125,13 @@ TrainSpec make_work(const Experiment& experiment, Platform platform, const std::
   return spec;
 }
 
+std::string fill(std::string pattern, std::string_view placeholder, std::string_view value) {
+  for (size_t at = pattern.find(placeholder); at != std::string::npos;
+       at = pattern.find(placeholder, at + value.size()))
+    pattern.replace(at, placeholder.size(), value);
+  return pattern;
+}
+
 }  // namespace
 
 const FrameworkSetup& Experiment::setup_of(Framework framework) const {
@@ -175,6 +184,15 @@ TrainSpec make_spec_without_layout(const Experiment& experiment, Platform platfo
   spec.recompute = Recompute::none;
   spec.parallel.data = experiment.platforms.at(platform).num_devices;
   return spec;
+}
+
+std::string fill_file_name(const std::string& pattern, Platform platform, const std::string& framework,
+                           const std::string& model) {
+  std::string name = fill(pattern, "{platform}", enum_name(platform));
+  name = fill(name, "{framework}", framework);
+  name = fill(name, "{model}", model);
+  std::replace(name.begin(), name.end(), '/', '_');
+  return name;
 }
 
 CountedModel require_counted(const Experiment& experiment, const std::string& name, const std::string& place) {

@@ -122,6 +122,11 @@ TrainSpec make_train_spec(const Experiment& experiment, Platform platform, const
 TrainSpec make_spec_without_layout(const Experiment& experiment, Platform platform, const std::string& model,
                                    Framework framework);
 
+// The name that a pattern such as result_filename stands for, without a suffix for a strategy or a run: "{framework}"
+// may be labelled ("mega@new").
+std::string fill_file_name(const std::string& pattern, Platform platform, const std::string& framework,
+                           const std::string& model);
+
 // Why a choice names none of the framework's installations; nothing if it names one, or leaves it to `paths`.
 std::optional<Problem> find_unknown_installation(const Experiment& experiment, const FrameworkChoice& choice,
                                                  const std::string& where);

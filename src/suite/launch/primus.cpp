@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "launch/megatron.h"
 
@@ -48,6 +49,11 @@ void write_yaml_members(const Json& members, const std::string& indent, std::str
 
 std::string place_of_primus(const Checkout& checkout) {
   return checkout.installation.empty() ? "/workspace/Primus" : checkout.installation;
+}
+
+std::string primus_config_path(const Checkout& checkout, const std::string& stated) {
+  const std::filesystem::path root = place_of_primus(checkout), path = stated;
+  return (path.has_parent_path() ? root / path : root / checkout.config_dir / path).lexically_normal();
 }
 
 std::string write_primus_file(const LaunchRequest& request, const PrimusModule& module, const std::string& base) {

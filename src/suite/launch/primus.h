@@ -15,6 +15,10 @@ namespace tprimat::suite {
 // The checkout; by default that of AMD's containers.
 std::string place_of_primus(const Checkout& checkout);
 
+// The experiment file of Primus that models.<model>.primus_config names: a path inside the checkout, or a name inside
+// its config_dir.
+std::string primus_config_path(const Checkout& checkout, const std::string& stated);
+
 // The module pre_trainer of an experiment: the back end, two of its presets, and the settings over them.
 struct PrimusModule {
   std::string_view framework, config, model;

@@ -1,15 +1,11 @@
 #include "launch/primus_experiment.h"
 
-#include <filesystem>
-
 #include "launch/megatron.h"
 #include "launch/primus.h"
 #include "launch/primus_arguments.h"
 
 namespace tprimat::suite {
 namespace {
-
-namespace fs = std::filesystem;
 
 void add_shape(const TrainSpec& spec, Json& to) {
   const ModelSpec& model = spec.model;
@@ -187,12 +183,6 @@ void add_profile(const std::optional<ProfileWindow>& window, Json& to) {
   to["torch_profiler_use_gzip"] = true;
 }
 
-std::string base_path(const LaunchRequest& request) {
-  const fs::path stated = request.model_notes.primus_config;
-  const fs::path root = place_of_primus(request.checkout);
-  return (stated.has_parent_path() ? root / stated : root / request.checkout.config_dir / stated).lexically_normal();
-}
-
 }  // namespace
 
 Json list_primus_overrides(const LaunchRequest& request) {
@@ -214,7 +204,8 @@ Json list_primus_overrides(const LaunchRequest& request) {
 }
 
 std::string write_primus_experiment(const LaunchRequest& request) {
-  const std::string base = request.model_notes.primus_config.empty() ? "" : base_path(request);
+  const std::string& stated = request.model_notes.primus_config;
+  const std::string base = stated.empty() ? "" : primus_config_path(request.checkout, stated);
   return write_primus_file(
       request, {"megatron", "pre_trainer.yaml", "language_model.yaml", list_primus_overrides(request)}, base);
 }

@@ -22,13 +22,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string fill(std::string pattern, const std::string& placeholder, std::string_view value) {
-  for (size_t at = pattern.find(placeholder); at != std::string::npos;
-       at = pattern.find(placeholder, at + value.size()))
-    pattern.replace(at, placeholder.size(), value);
-  return pattern;
-}
-
 class SuitePlanner {
  public:
   SuitePlanner(const Experiment& experiment, const SuiteRequest& request, const MachineFacts& machine)
@@ -328,11 +321,7 @@ class SuitePlanner {
 
   // "train_cpu_native_gpt.json" -> "train_cpu_native_gpt_<strategy>_r<k>.json"; parts without alternatives are omitted.
   std::string file_name(const std::string& pattern, const PlannedRun& run) const {
-    std::string name = fill(pattern, "{platform}", enum_name(run.platform));
-    name = fill(name, "{framework}", name_framework(run));
-    name = fill(name, "{model}", run.spec.model.name);
-    for (char& c : name)
-      if (c == '/') c = '_';
+    const std::string name = fill_file_name(pattern, run.platform, name_framework(run), run.spec.model.name);
     std::string suffix;
     if (strategies_.size() > 1 || request_.choose_layouts) suffix += "_" + run.spec.parallel.strategy;
     if (run.runs > 1) suffix += fmt::format("_r{}", run.run);

@@ -58,6 +58,27 @@ TEST(ResultFile, FiguresOfAnotherFormulaAreDerivedAgain) {
   EXPECT_FALSE(warns_of(current, "formula"));
 }
 
+// A Python callback writes facts and series and leaves the figures to the program.
+TEST(ResultFile, APlainResultIsCompleted) {
+  const auto folder = std::filesystem::temp_directory_path() / "tprimat_plain_result_test";
+  RunResult result = sample_result();
+  result.gpu_info.device_name = "NVIDIA H100 80GB HBM3";
+  result.precision = Precision::bf16;
+  write_run_result(folder / "plain.json", result);
+  const auto completed = complete_plain_result(folder / "plain.json");
+  ASSERT_TRUE(completed && completed->statistics);
+  EXPECT_EQ(completed->step_times, result.step_times);
+  EXPECT_EQ(completed->derived.peak->id, "catalogue:H100-SXM-80GB:bf16");
+  EXPECT_EQ(print_json(run_result_to_json(*completed)),
+            print_json(run_result_to_json(load_run_result(folder / "plain.json"))));
+  write_run_result(folder / "whole.json", *completed);
+  write_run_result(folder / "steps.log", result);
+  EXPECT_FALSE(complete_plain_result(folder / "whole.json"));  // it has its figures
+  EXPECT_FALSE(complete_plain_result(folder / "steps.log"));   // any log may begin so
+  EXPECT_FALSE(complete_plain_result(folder / "nowhere.json"));
+  std::filesystem::remove_all(folder);
+}
+
 TEST(ResultFile, NameHasOptionalParts) {
   const RunResult result = sample_result();
   EXPECT_EQ(result_file_name(result, {}), "train_nvd_native_tiny.json");
