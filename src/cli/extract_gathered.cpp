@@ -118,7 +118,7 @@ ExitStatus extract_gathered(const ExtractRequest& request, const Session& sessio
   require_sense(request);
   const suite::LoadedExperiment configuration = load_session_config(session);
   const fs::path output =
-      request.output.empty() ? fs::path(configuration.experiment.output_directory) : fs::path(request.output);
+      fs::path(request.output.empty() ? configuration.experiment.output_directory : request.output).lexically_normal();
   const suite::Gathering found =
       suite::gather_logs(configuration, {output, suite::current_environment(), request.options.format, {}});
   results::GatheredReport report = describe_search(found);

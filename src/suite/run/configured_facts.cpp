@@ -60,13 +60,25 @@ class FactCollection {
       facts_.known.framework = named_.framework;
       facts_.known.framework_from = named_.framework_from;
     }
+    const auto framework = effective_framework();
     platform_ = result_.platform;
+    if (!platform_ && framework == Framework::prim) platform_ = Platform::amd;  // as make_result concludes
     if (platform_ && named_.platform && platform_ != named_.platform)
       warn(fmt::format("the log's path names the platform {}, but the log is of {}", enum_name(*named_.platform),
                        enum_name(*platform_)));
     if (platform_ || !named_.platform) return;
     platform_ = facts_.known.platform = named_.platform;
     assume("platform", show(*platform_), "the log's path");
+  }
+
+  // That of the name or of an option, where the log leaves it open.
+  std::optional<Framework> effective_framework() const {
+    constexpr double k_certain = 0.9;
+    const auto& known = facts_.known.framework;
+    if (!known || !result_.framework) return known ? known : result_.framework;
+    const bool is_open =
+        logs::starts_trainer_of(*known, *result_.framework) || result_.source.confidence.value_or(1.0) < k_certain;
+    return is_open ? known : result_.framework;
   }
 
   void take_model(const ModelBelief& belief) {
@@ -88,7 +100,7 @@ class FactCollection {
       platform_.reset();
     }
     if (platform_ || result_.platform) return;
-    const auto framework = facts_.known.framework ? facts_.known.framework : result_.framework;
+    const auto framework = effective_framework();
     std::vector<Platform> fitting;
     for (const auto& [platform, setup] : configuration_.experiment.platforms)
       if (setup.framework == framework || configuration_.experiment.platforms.size() == 1) fitting.push_back(platform);
@@ -113,16 +125,18 @@ class FactCollection {
          why_not_batch(experiment.global_batch_size));
   }
 
+  // In floating point: a log may state any number.
   std::string why_not_batch(int64_t batch) const {
-    const auto& micro = result_.training_config.micro_batch_size;
-    const auto& replicas = result_.parallelism_config.data_parallel_size;
-    const int64_t per_pass = micro.value_or(1) * replicas.value_or(1);
-    if (per_pass > 0 && batch % per_pass != 0)
-      return fmt::format("the log states MBS {} and DP {}", micro.value_or(1), replicas.value_or(1));
+    const int64_t micro = result_.training_config.micro_batch_size.value_or(1);
+    const int64_t replicas = result_.parallelism_config.data_parallel_size.value_or(1);
+    const double per_pass = static_cast<double>(micro) * static_cast<double>(replicas);
+    if (per_pass > 0 && std::fmod(static_cast<double>(batch), per_pass) != 0)
+      return fmt::format("the log states MBS {} and DP {}", micro, replicas);
     const auto& tokens = result_.training_config.tokens_per_step;
     const auto length =
         facts_.known.sequence_length ? facts_.known.sequence_length : result_.training_config.sequence_length;
-    if (tokens && length && *tokens != batch * *length)
+    const double product = static_cast<double>(batch) * static_cast<double>(length.value_or(0));
+    if (tokens && length && static_cast<double>(*tokens) != product)
       return fmt::format("the log states {} tokens per step", *tokens);
     return "";
   }
@@ -139,11 +153,12 @@ class FactCollection {
 
   std::string why_not_devices(int64_t devices) const {
     const ParallelismConfig& layout = result_.parallelism_config;
-    const int64_t shared = layout.tensor_model_parallel_size.value_or(1) *
-                           layout.pipeline_model_parallel_size.value_or(1) * layout.context_parallel_size.value_or(1);
-    const int64_t ranks = shared * layout.data_parallel_size.value_or(1);
-    const bool is_whole = !layout.data_parallel_size && shared > 0 && devices % shared == 0;
-    return is_whole || ranks == devices ? "" : fmt::format("the layout that the log states has {} ranks", ranks);
+    const auto size = [](const std::optional<int64_t>& ranks) { return static_cast<double>(ranks.value_or(1)); };
+    const double shared = size(layout.tensor_model_parallel_size) * size(layout.pipeline_model_parallel_size) *
+                          size(layout.context_parallel_size);
+    const double ranks = shared * size(layout.data_parallel_size), count = static_cast<double>(devices);
+    const bool is_whole = !layout.data_parallel_size && shared > 0 && std::fmod(count, shared) == 0;
+    return is_whole || ranks == count ? "" : fmt::format("the layout that the log states has {:g} ranks", ranks);
   }
 
   // Whether the configuration's prices are of the log's device.
@@ -163,7 +178,7 @@ class FactCollection {
   }
 
   void take_precision(const PlatformSetup& setup) {
-    const auto framework = facts_.known.framework ? facts_.known.framework : result_.framework;
+    const auto framework = effective_framework();
     const auto own = framework ? configuration_.experiment.setup_of(*framework).precision : std::nullopt;
     std::string key = fmt::format("platform_optimizations.{}.precision", enum_name(*platform_));
     if (own) key = fmt::format("frameworks.{}.precision", enum_name(*framework));
@@ -181,7 +196,7 @@ class FactCollection {
     const auto from = source_of(key + "." + prices->entries.front().key);
     if (!from) return;
     facts_.known.usd_per_hour = usd;
-    assume("derived.usd_per_hour", format_significant(usd, 6), *from, key);
+    assume("derived.usd_per_hour", fmt::format("{:.6g}", usd), *from, key);
   }
 
   struct Fact {

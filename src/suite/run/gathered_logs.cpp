@@ -92,8 +92,9 @@ class LogGathering {
       : configuration_(configuration), request_(request), results_(request.output) {}
 
   Gathering gather() {
-    gathering_.places = list_log_places(configuration_.experiment, request_.output);
     take_variables();
+    for (LogPlace& place : list_log_places(configuration_.experiment, request_.output))
+      gathering_.places.push_back(std::move(place));
     LogSearch search = search_logs(gathering_.places, request_.limits);
     for (SkippedFile& file : search.skipped) gathering_.passed_over.push_back(std::move(file));
     open_all(search.logs);
@@ -175,9 +176,11 @@ class LogGathering {
   }
 
   static std::string why_no_log(const logs::ReadLog& read) {
-    if (read.dialect == nullptr) return "no training log: " + read.why_nothing;
+    const char* part = read.bytes >= k_head_bytes ? " in its first 64 MiB" : "";
+    if (read.dialect == nullptr) return fmt::format("no training log{}: {}", part, read.why_nothing);
     const auto& events = read.log.events;
-    return "it reports no training step" + (events.empty() ? "" : ": " + events.back().text);
+    return fmt::format("it reports no training step{}{}{}", part, events.empty() ? "" : ": ",
+                       events.empty() ? "" : events.back().text);
   }
 
   bool identify(Candidate& candidate, const logs::ReadLog& read, const LogPlace& place) {
@@ -196,7 +199,11 @@ class LogGathering {
     candidate.log.model = belief.entry->spec.name;
     candidate.log.model_because = belief.because;
     if (!place.model.empty()) candidate.log.model_named_by = place.name;
-    candidate.log.behind_model = name_behind_model(candidate.name.named_by, *belief.entry);
+    std::string& behind = candidate.log.behind_model;
+    behind = name_behind_model(candidate.name.named_by, *belief.entry);
+    const auto& claimed = candidate.name.framework;  // the log may exclude it, which keeps two runs apart nevertheless
+    if (claimed && candidate.framework && *claimed != *candidate.framework)
+      behind = std::string(enum_name(*claimed)) + (behind.empty() ? "" : "_" + behind);
     return true;
   }
 

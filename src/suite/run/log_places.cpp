@@ -112,7 +112,7 @@ class PlaceSearch {
   size_t entries_ = 0;
 };
 
-// A file in two places counts for the first, or for the first that states its framework.
+// A file in two places counts for the first, or for the first that states its framework or model.
 void drop_repeated(std::vector<FoundLog>& logs, const std::vector<LogPlace>& places) {
   std::map<fs::path, size_t> seen;
   std::vector<FoundLog> once;
@@ -121,7 +121,7 @@ void drop_repeated(std::vector<FoundLog>& logs, const std::vector<LogPlace>& pla
     const auto [known, is_new] = seen.try_emplace(fs::weakly_canonical(log.path, unreadable), once.size());
     if (is_new)
       once.push_back(std::move(log));
-    else if (FoundLog& first = once[known->second]; !places[first.place].framework)
+    else if (FoundLog& first = once[known->second]; !places[first.place].framework && places[first.place].model.empty())
       first.place = log.place, first.below = log.below;
   }
   logs = std::move(once);

@@ -60,8 +60,7 @@ class ModelSearch {
         is_family_(is_built_in(configuration)),
         shape_(logs::read_logged_shape(evidence.stated.settings)) {
     for (const ModelEntry& entry : configuration.experiment.models)
-      if (is_family_ || logs::list_contradictions(evidence.result, entry.spec, evidence.stated).empty())
-        possible_.push_back(&entry);
+      (is_family_ || contradictions(entry).empty() ? possible_ : excluded_).push_back(&entry);
   }
 
   ModelBelief find() {
@@ -76,6 +75,14 @@ class ModelSearch {
   }
   std::string place() const {
     return is_family_ ? "the built-in configuration (there is no config.yaml)" : configuration_.origin.place;
+  }
+
+  std::vector<std::string> contradictions(const ModelEntry& entry) const {
+    return logs::list_contradictions(evidence_.result, entry.spec, evidence_.stated);
+  }
+
+  ModelBelief refuse(const std::string& claim, const ModelEntry& entry) const {
+    return {nullptr, fmt::format("{}, but the log states {}", claim, join(contradictions(entry), "; ")), true, true};
   }
 
   ModelBelief by_log() {
@@ -110,12 +117,19 @@ class ModelSearch {
            agrees(shape_.num_attention_heads, model.num_attention_heads);
   }
 
-  ModelBelief by_stated_name() const {
+  ModelBelief by_stated_name() {
     const std::string name = evidence_.stated.facts.model.value_or("");
     if (name.empty()) return {};
     const auto catalogued = find_model(name);
+    std::vector<const ModelEntry*> named;
     for (const ModelEntry* entry : possible_)
-      if (names(name, catalogued, *entry)) return {entry, fmt::format("the log names {}", name), true};
+      if (names(name, catalogued, *entry)) named.push_back(entry);
+    if (named.size() == 1) return {named.front(), fmt::format("the log names {}", name), true};
+    if (named.size() > 1) possible_ = named;  // the path may decide
+    if (named.size() > 1) return {};
+    for (const ModelEntry* entry : excluded_)
+      if (names(name, catalogued, *entry))
+        return refuse(fmt::format("the log names {}, as {}", name, entry->spec.name), *entry);
     if (!catalogued) return {};
     return {nullptr, fmt::format("the log names {}, which is no model of {}", name, place()), true, true};
   }
@@ -137,10 +151,7 @@ class ModelSearch {
     if (logged.entry != nullptr && logged.is_logged)
       return {nullptr, fmt::format("{}, but it is of {}: {}", claim, logged.entry->spec.name, logged.because), true,
               true};
-    if (std::ranges::find(possible_, entry) == possible_.end()) {
-      const auto sizes = logs::list_contradictions(evidence_.result, entry->spec, evidence_.stated);
-      return {nullptr, fmt::format("{}, but it states {}", claim, join(sizes, "; ")), true, true};
-    }
+    if (std::ranges::find(excluded_, entry) != excluded_.end()) return refuse(claim, *entry);
     return {entry, claim, false, false, evidence_.named_by};
   }
 
@@ -148,18 +159,22 @@ class ModelSearch {
   ModelBelief by_path() const {
     std::vector<std::string> parts;
     for (const fs::path& part : evidence_.path) parts.push_back(part.string());
-    for (auto part = parts.rbegin(); part != parts.rend(); ++part)
-      if (const ModelEntry* entry = named_by(*part))
-        return {entry, fmt::format("its path names it: {}", *part), false, false, "the log's path"};
+    std::ranges::reverse(parts);
+    for (const std::string& part : parts) {
+      if (const ModelEntry* entry = named_by(part, possible_))
+        return {entry, fmt::format("its path names it: {}", part), false, false, "the log's path"};
+      if (const ModelEntry* entry = named_by(part, excluded_))
+        return refuse(fmt::format("its path names {}", entry->spec.name), *entry);
+    }
     return {nullptr, "neither the log nor its path states its model"};
   }
 
   // The entry with the longest name in the text; none where two have equally long ones.
-  const ModelEntry* named_by(const std::string& text) const {
+  const ModelEntry* named_by(const std::string& text, const std::vector<const ModelEntry*>& entries) const {
     const ModelEntry* best = nullptr;
     size_t longest = 0;
     bool is_unique = true;
-    for (const ModelEntry* entry : possible_) {
+    for (const ModelEntry* entry : entries) {
       const size_t length = length_named(text, *entry);
       if (length == 0 || length < longest) continue;
       is_unique = length > longest;
@@ -188,7 +203,7 @@ class ModelSearch {
   const LogEvidence& evidence_;
   bool is_family_;
   logs::LoggedShape shape_;
-  std::vector<const ModelEntry*> possible_;
+  std::vector<const ModelEntry*> possible_, excluded_;  // excluded: the log's sizes contradict them
 };
 
 // Letters and digits that are no part of a date, a time or an attempt.
@@ -210,7 +225,8 @@ ModelBelief identify_model(const LoadedExperiment& configuration, const LogEvide
 
 std::string name_behind_model(const fs::path& file, const ModelEntry& entry) {
   std::string name = lower_case(file.filename().string());
-  name.erase(std::min(name.find(".log"), name.size()));
+  for (const std::string_view ending : {".gz", ".zst", ".log", ".txt", ".out"})
+    if (name.ends_with(ending)) name.erase(name.size() - ending.size());
   const size_t at = find_word(name, lower_case(entry.spec.name));
   if (at == std::string::npos) return "";
   std::string behind = name.substr(at + entry.spec.name.size()), words;

@@ -98,6 +98,14 @@ TEST(ModelIdentity, OfTwoModelsWithTheseSizesTheNameDecides) {
   EXPECT_EQ(model_of(llama, "training_qwen.log"), "") << "the sizes are not Qwen's";
 }
 
+TEST(ModelIdentity, ANameThatTheLogContradictsIsTheReason) {
+  const std::string other = dump(argument("num_layers", "8")) + megatron_steps();
+  EXPECT_EQ(believe(other, "qwen/training_llama.log").because,
+            "|its path names llama, but the log states layers 8, not 32");
+  EXPECT_EQ(believe(dump(sizes(28, 3584)) + megatron_steps(), "a.log", "llama").because,
+            "|LLAMA_LOG names it for llama, but it is of qwen: its sizes (28 layers, hidden size 3584)");
+}
+
 TEST(ModelIdentity, APathNamesAModelByWholeWords) {
   const std::string silent = megatron_steps();
   for (const char* path : {"training_mega_llama_bc.log", "llama/train.log", "log_mp_pretrain_Llama-8B.txt"})
