@@ -15,6 +15,8 @@
 #include "base/output.h"
 #include "command_line/output_target.h"
 #include "command_line/terminal.h"
+#include "compare/audit.h"
+#include "compare/contender.h"
 #include "extract/log_source.h"
 #include "process/interrupt.h"
 #include "report/log_report.h"
@@ -33,7 +35,9 @@ results::ExtractedFile extract_file(const fs::path& path, const fs::path& folder
                                     std::set<fs::path>& taken) {
   results::ExtractedFile file{fs::relative(path, folder).string(), "", "", {}};
   try {
-    file.result = suite::extract_runs(path.string(), request.options).front();
+    suite::ExtractOptions options = request.options;
+    options.named.path = file.path;
+    file.result = suite::extract_runs(path.string(), options).front();
     const bool nothing = file.result.step_times.empty() && !file.result.events;
     if (nothing) {
       file.why_nothing = file.result.status_reason.value_or("no steps found");
@@ -95,7 +99,7 @@ std::optional<RunResult> take_plain_result(const std::string& path, const Extrac
   const bool states_more = !options.format.empty() || !options.telemetry.empty() || !request.attempt.empty() ||
                            !options.known.model.empty() || !options.known.device.empty() || request.devices > 0 ||
                            request.batch > 0 || request.length > 0 || request.warmup >= 0 ||
-                           !request.platform.empty() || !request.precision.empty();
+                           !request.platform.empty() || !request.precision.empty() || !request.framework.empty();
   return states_more || path == "-" ? std::nullopt : complete_plain_result(path);
 }
 
@@ -127,6 +131,25 @@ ExitStatus extract_folder(const fs::path& folder, const ExtractRequest& request,
   const auto given = std::count_if(files.begin(), files.end(), [](const auto& f) { return f.why_nothing.empty(); });
   log_note(fmt::format("{} of {} files gave a result, written to {}", given, files.size(), request.output));
   return given > 0 ? ExitStatus::done : ExitStatus::work_failed;
+}
+
+void tell_contradictions(const RunResult& result, const fs::path& target) {
+  results::LoadedRun run;
+  run.path = target.string();
+  run.result = result;
+  for (const results::Contender& contender : results::gather_contenders({run}))
+    for (const results::Finding& finding : results::audit_contender(contender))
+      if (finding.severity == results::Severity::error && finding.code != "status" &&
+          !finding.code.ends_with("_missing"))
+        log_warning(fmt::format("{} [{}]: {}", finding.sentence, finding.code, finding.remedy));
+}
+
+ExitStatus tell_outcome(const RunResult& result, const std::string& path) {
+  for (const std::string& warning : result.warnings) log_warning(printable(warning));
+  if (result.status == RunStatus::complete) return ExitStatus::done;
+  log_error(fmt::format("{}: {}{}", path == "-" ? "standard input" : printable(path), enum_name(result.status),
+                        result.status_reason ? ", " + printable(*result.status_reason) : ""));
+  return ExitStatus::work_failed;
 }
 
 // Reads the log anew whenever it grew: at a gigabyte per second that is cheaper than being wrong about a restart. No

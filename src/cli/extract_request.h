@@ -15,7 +15,7 @@ namespace tprimat::cli {
 // The command line of `extract`.
 struct ExtractRequest {
   std::vector<std::string> paths;
-  std::string output, platform, precision, attempt;
+  std::string output, platform, precision, framework, attempt;
   suite::ExtractOptions options;
   int64_t devices = 0, batch = 0, length = 0, warmup = -1;
   bool list_formats = false, follow = false, names_output = false;
@@ -36,6 +36,12 @@ std::filesystem::path completed_path(const RunResult& result, const std::string&
 
 // Every file below a folder: one result each, a table of them, and the reason for each that gave nothing.
 ExitStatus extract_folder(const std::filesystem::path& folder, const ExtractRequest& request, const Session& session);
+
+// Warns of what a comparison would refuse the result for. What is merely missing, the summary shows.
+void tell_contradictions(const RunResult& result, const std::filesystem::path& target);
+
+// The warnings of the result, and why it is not complete.
+ExitStatus tell_outcome(const RunResult& result, const std::string& path);
 
 // Keeps the result of a growing log current until the user ends it.
 ExitStatus follow_log(const std::string& path, const ExtractRequest& request);

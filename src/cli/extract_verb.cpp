@@ -7,13 +7,12 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "cli/extract_gathered.h"
 #include "cli/extract_request.h"
 #include "cli/session_config.h"
 #include "cli/verbs.h"
 #include "command_line/output_target.h"
 #include "command_line/value_checks.h"
-#include "compare/audit.h"
-#include "compare/contender.h"
 #include "extract/dialects.h"
 #include "report/log_report.h"
 #include "result/result_file.h"
@@ -26,6 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* k_extract_examples =
+    "  tprimat extract                                    the newest logs in the usual places, one result each\n"
     "  tprimat extract train.log                          any log: format, steps, speed, failures\n"
     "  tprimat extract logs/ --output results/            every log in a folder, one result file each\n"
     "  zcat job.log.gz | tprimat extract - --json         a result on stdout\n"
@@ -34,10 +34,11 @@ constexpr const char* k_extract_examples =
     "  tprimat extract train.log --telemetry gpu.csv --device H100 --sequence-length 4096\n"
     "  tprimat extract output/train_cpu_tran_llama.json   a result of a Python callback: fills in its figures\n"
     "  tprimat extract --list-formats                     the supported formats\n"
-    "\nAdd facts that a log lacks with `--device`, `--devices`, `--model`, `--sequence-length` ... Without a path, "
-    "the\n"
-    "files named by LLAMA_LOG, QWEN_LOG ... (<MODEL>_LOG) are read. Exit status 1: a log has no steps, or its run "
-    "failed\nor ended before its last step; for a folder: no file gave a result.\n";
+    "\nAdd facts that a log lacks with `--device`, `--devices`, `--model`, `--sequence-length` ..., or with\n"
+    "`--config FILE`. Without a path, the newest logs of LLAMA_LOG, QWEN_LOG ... (<MODEL>_LOG), of the output folder\n"
+    "and of the installations' folders are read, with facts from ./config.yaml. Exit status 1: a log has no steps, or\n"
+    "its run failed or ended before its last step; for a folder: no file gave a result. Exit status 2 without a path:\n"
+    "no log was found.\n";
 
 template <NamedEnum E>
 std::optional<E> parse_known(const std::string& word, const char* option) {
@@ -56,6 +57,7 @@ void settle_known_facts(ExtractRequest& request) {
   logs::KnownFacts& known = request.options.known;
   known.platform = parse_known<Platform>(request.platform, "--platform");
   known.precision = parse_known<Precision>(request.precision, "--precision");
+  known.framework = parse_known<Framework>(request.framework, "--framework");
   if (request.devices > 0) known.devices = request.devices;
   if (request.batch > 0) known.global_batch_size = request.batch;
   if (request.length > 0) known.sequence_length = request.length;
@@ -82,26 +84,6 @@ struct Output {
   std::vector<Json> documents;
   std::set<std::filesystem::path> taken;
 };
-
-// What a comparison would refuse the result for. What is merely missing, the summary shows.
-void tell_contradictions(const RunResult& result, const fs::path& target) {
-  results::LoadedRun run;
-  run.path = target.string();
-  run.result = result;
-  for (const results::Contender& contender : results::gather_contenders({run}))
-    for (const results::Finding& finding : results::audit_contender(contender))
-      if (finding.severity == results::Severity::error && finding.code != "status" &&
-          !finding.code.ends_with("_missing"))
-        log_warning(fmt::format("{} [{}]: {}", finding.sentence, finding.code, finding.remedy));
-}
-
-ExitStatus tell_outcome(const RunResult& result, const std::string& path) {
-  for (const std::string& warning : result.warnings) log_warning(printable(warning));
-  if (result.status == RunStatus::complete) return ExitStatus::done;
-  log_error(fmt::format("{}: {}{}", path == "-" ? "standard input" : printable(path), enum_name(result.status),
-                        result.status_reason ? ", " + printable(*result.status_reason) : ""));
-  return ExitStatus::work_failed;
-}
 
 void show_result(const RunResult& result, Output& output) {
   if (output.json)
@@ -132,10 +114,15 @@ ExitStatus write_completed(const RunResult& result, const std::string& path, con
   return tell_outcome(result, path);
 }
 
+// The name of the log and of its folder: what lies above is not about the run.
+fs::path last_parts(const fs::path& path) { return path.parent_path().filename() / path.filename(); }
+
 ExitStatus extract_one(const std::string& path, const ExtractRequest& request, Output& output) {
   if (const auto plain = take_plain_result(path, request)) return write_completed(*plain, path, request, output);
   ExitStatus worst = ExitStatus::done;
-  for (const RunResult& result : suite::extract_runs(path, request.options))
+  suite::ExtractOptions options = request.options;
+  options.named.path = last_parts(path);
+  for (const RunResult& result : suite::extract_runs(path, options))
     if (const ExitStatus status = write_result(result, path, request, output); status != ExitStatus::done)
       worst = status;
   return worst;
@@ -216,10 +203,15 @@ ExitStatus extract(const Session& session, ExtractRequest& request) {
   if (request.list_formats) return list_formats(session);
   settle_known_facts(request);
   if (!request.options.format.empty()) logs::find_dialect(request.options.format);
+  if (request.paths.empty() && !request.follow) return extract_gathered(request, session);
   std::vector<std::string> paths = request.paths;
   if (paths.empty())
     for (const fs::path& path : logs_of_environment(session)) paths.push_back(path.string());
-  if (paths.empty()) throw Error(Problem{"no log given", "", "name a log or a folder, or set LLAMA_LOG, QWEN_LOG ..."});
+  if (paths.empty()) throw Error(Problem{"no log given", "--follow", "name a log, or set LLAMA_LOG, QWEN_LOG ..."});
+  std::optional<suite::LoadedExperiment> configuration;
+  if (!session.config_path.empty() || !session.overrides.empty()) configuration = load_session_config(session);
+  if (configuration) request.options.configuration = &*configuration;
+  request.options.named.path = last_parts(paths.front());
   check_paths(paths, request);
   request.names_output = !request.output.empty();
   if (!request.names_output) request.output = results_folder(session);
@@ -257,6 +249,9 @@ void add_fact_options(CommandLine& verb, ExtractRequest& request) {
   verb.add_option("--sequence-length", request.length, "Tokens per sequence")
       ->type_name("N")
       ->check(number_from(1, 1000000000));
+  verb.add_option("--framework", request.framework,
+                  "Framework, if the log lacks it or shows only the trainer inside: prim around Megatron-LM")
+      ->type_name("NAME");
   verb.add_option("--precision", request.precision, "Precision of the matrix products: bf16, fp16, fp8, fp32, tf32")
       ->choices(choices_of<Precision>())
       ->type_name("NAME");

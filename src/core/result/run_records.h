@@ -66,11 +66,26 @@ struct StepTelemetry {
   }
 };
 
+// A fact that the log does not state.
+struct AssumedFact {
+  std::string key;    // in the result: "training_config.num_gpus"
+  std::string value;  // "8"
+  std::string from;   // "config.yaml", "LLAMA_LOG", "the log's path"
+  std::optional<std::string> setting = {};
+  static constexpr auto fields() {
+    using A = AssumedFact;
+    return field_list(field("key", &A::key, "fact, by its key in this file"), field("value", &A::value, "its value"),
+                      field("from", &A::from, "configuration, variable or name that states it"),
+                      field("setting", &A::setting, "key of the configuration"));
+  }
+};
+
 struct SourceInfo {
   std::optional<std::string> log = {}, steps_file = {}, format = {};
   std::optional<double> confidence = {};
   std::optional<TimeSource> step_time = {};
   std::optional<int64_t> lines = {}, first_line = {}, last_line = {}, records = {}, attempts = {}, attempt = {};
+  std::optional<std::vector<AssumedFact>> assumed = {};
   static constexpr auto fields() {
     using S = SourceInfo;
     return field_list(
@@ -83,7 +98,9 @@ struct SourceInfo {
         field("last_line", &S::last_line, "line of the last step record"),
         field("records", &S::records, "lines that report a step, copies by other ranks included"),
         field("attempts", &S::attempts, "attempts in the whole log, of all its runs"),
-        field("attempt", &S::attempt, "attempt of the log that the steps and settings belong to, from 1"));
+        field("attempt", &S::attempt, "attempt of the log that the steps and settings belong to, from 1"),
+        field("assumed", &S::assumed,
+              "facts that the log does not state: from a configuration, or from the log's name"));
   }
 };
 

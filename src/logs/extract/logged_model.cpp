@@ -160,8 +160,10 @@ bool may_be_vocabulary_of(int64_t stated, int64_t known) {
   return stated >= known - known / 100 && stated <= known + k_max_padding;
 }
 
-// Sizes that the log states and `model` does not have: "layers 32, not 80".
-std::vector<std::string> contradictions(const RunResult& result, const ModelSpec& model, const StatedFacts& stated) {
+}  // namespace
+
+std::vector<std::string> list_contradictions(const RunResult& result, const ModelSpec& model,
+                                             const StatedFacts& stated) {
   const LoggedShape shape = read_logged_shape(stated.settings);
   std::vector<std::string> sizes;
   const auto compare = [&](const char* name, const std::optional<int64_t>& said, int64_t known) {
@@ -183,6 +185,8 @@ std::vector<std::string> contradictions(const RunResult& result, const ModelSpec
                                 format_count(parameters)));
   return sizes;
 }
+
+namespace {
 
 // With tensor or pipeline parallelism each rank counts its own part; the share of the trained ones holds for all.
 std::optional<int64_t> trainable_of_parts(const LoggedFacts& facts, double all) {
@@ -212,7 +216,8 @@ std::optional<int64_t> trainable_of(const StatedFacts& stated, const std::option
 
 }  // namespace
 
-void settle_model(RunResult& result, const StatedFacts& stated, const std::string& known) {
+void settle_model(RunResult& result, const StatedFacts& stated, const std::string& known,
+                  const std::optional<ModelSpec>& known_shape) {
   LoggedFacts facts = stated.facts;
   const bool is_given = !known.empty() && known != facts.model;
   if (!known.empty()) facts.model = known;
@@ -220,8 +225,11 @@ void settle_model(RunResult& result, const StatedFacts& stated, const std::strin
   model.name = facts.model.value_or("");
   model.num_parameters = facts.parameters;
   model.shape = find_model_shape(stated.settings, facts);
-  const auto named = find_named_model(facts);
-  if (const auto sizes = named ? contradictions(result, *named, stated) : std::vector<std::string>(); !sizes.empty()) {
+  if (!model.shape) model.shape = known_shape;
+  if (known_shape && !known_shape->full_name.empty()) model.full_name = known_shape->full_name;
+  const auto named = known_shape ? known_shape : find_named_model(facts);
+  if (const auto sizes = named ? list_contradictions(result, *named, stated) : std::vector<std::string>();
+      !sizes.empty()) {
     if (is_given)
       throw Error(
           Problem{fmt::format("the log contradicts {}: it states {}", named->full_name, join(sizes, "; ")), "--model",

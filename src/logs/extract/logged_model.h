@@ -3,6 +3,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "extract/extracted_log.h"
 #include "extract/stated_facts.h"
@@ -31,9 +32,16 @@ std::optional<ModelSpec> find_named_model(const LoggedFacts& facts);
 // by its name from the model catalogue. Nothing where a size is not stated: a shape is never guessed.
 std::optional<ModelSpec> find_model_shape(const std::map<std::string, std::string>& settings, const LoggedFacts& facts);
 
+// Sizes that the log states and `model` does not have: "layers 32, not 80". Devices and layout of the result must be
+// filled already.
+std::vector<std::string> list_contradictions(const RunResult& result, const ModelSpec& model,
+                                             const StatedFacts& stated);
+
 // Fills in the model of a log: name, shape, parameters and trainable parameters. Devices and layout must be filled
-// already. `known` is the name given by the user, or empty. Throws Error where sizes in the log contradict it. Where
-// they contradict a name in the log itself, the result gets no shape and a warning.
-void settle_model(RunResult& result, const StatedFacts& stated, const std::string& known);
+// already. `known` is the name given by the user, or empty; `known_shape` is its shape in a configuration, which stands
+// in for the catalogue's. Throws Error where sizes in the log contradict it. Where they contradict a name in the log
+// itself, the result gets no shape and a warning.
+void settle_model(RunResult& result, const StatedFacts& stated, const std::string& known,
+                  const std::optional<ModelSpec>& known_shape = {});
 
 }  // namespace tprimat::logs

@@ -299,7 +299,8 @@ ReadLog read_source(LogSource& source, const ReadOptions& options) {
     result = read_document(*document, whole);
   } else {
     LogReading reading(options);
-    for (; !lines.empty(); lines = source.next_lines()) reading.add_lines(lines);
+    const auto goes_on = [&] { return options.max_bytes == 0 || source.bytes() < options.max_bytes; };
+    for (; !lines.empty(); lines = goes_on() ? source.next_lines() : std::string_view()) reading.add_lines(lines);
     result = reading.finish();
   }
   result.forced = !options.format.empty();

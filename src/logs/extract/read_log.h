@@ -15,7 +15,8 @@
 namespace tprimat::logs {
 
 struct ReadOptions {
-  std::string format;  // id of the dialect; empty: it is detected
+  std::string format;     // id of the dialect; empty: it is detected
+  int64_t max_bytes = 0;  // of a log of lines that are read, uncompressed; 0: all
 };
 
 // One log, read. `dialect` is null if no format was recognised: `log` then holds what the common readers found (events,

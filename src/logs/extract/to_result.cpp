@@ -108,6 +108,23 @@ void use_known_facts(LoggedFacts& facts, const KnownFacts& known, RunResult& res
   use_known(facts.precision, known.precision, names("--precision"), result);
 }
 
+void add_assumed(RunResult& result, const AssumedFact& fact) {
+  if (!result.source.assumed) result.source.assumed.emplace();
+  result.source.assumed->push_back(fact);
+}
+
+// A log that several formats fit does not show its framework.
+void use_known_framework(std::optional<Framework>& fact, const ReadLog& read, const KnownFacts& known,
+                         RunResult& result) {
+  constexpr double k_certain = 0.9;
+  if (!known.framework || fact == known.framework) return;
+  if (fact && !starts_trainer_of(*known.framework, *fact) && read.confidence >= k_certain)
+    return add_warning(result, fmt::format("the log is of {}, but {} says {}: the log's framework is used",
+                                           enum_name(*fact), known.framework_from, enum_name(*known.framework)));
+  fact = known.framework;
+  add_assumed(result, {"framework", std::string(enum_name(*known.framework)), known.framework_from});
+}
+
 // The setting that shows a planned end; empty: none.
 std::string planned_end(const std::map<std::string, std::string>& settings) {
   const auto value_of = [&](const char* key) {
@@ -241,19 +258,27 @@ void compare_with_reported(RunResult& result) {
 
 }  // namespace
 
+bool starts_trainer_of(Framework outer, Framework inner) {
+  using enum Framework;
+  constexpr std::pair<Framework, Framework> k_starts[] = {{prim, mega}, {prim, tita}, {nemo, mega}, {mgds, mega},
+                                                          {mgds, deep}, {deep, tran}, {fsdp, tran}, {tran, deep}};
+  return std::ranges::any_of(k_starts, [&](const auto& each) { return each.first == outer && each.second == inner; });
+}
+
 RunResult make_result(const ReadLog& read, const std::string& path, const KnownFacts& known) {
   RunResult result;
   const Course course = final_course(read.log);
   StatedFacts stated{read.log.facts, read.log.settings};
   LoggedFacts& facts = stated.facts;
   if (!facts.framework && read.dialect != nullptr) facts.framework = read.dialect->framework;
+  use_known_framework(facts.framework, read, known, result);
   settle_batch(result, stated, course);
   use_known_facts(facts, known, result);
   result.timestamp = start_of(course);
   fill_device(result, facts, read.log);
   fill_training(result, facts);
   if (!tokens_per_step(result)) result.training_config.tokens_per_step = stated_tokens(course);
-  settle_model(result, stated, known.model);
+  settle_model(result, stated, known.model, known.shape);
   fill_series(result, course);
   number_steps(result, course, read.dialect != nullptr ? read.dialect->counts_from : 1);
   settle_planned_end(result, stated);
@@ -262,6 +287,7 @@ RunResult make_result(const ReadLog& read, const std::string& path, const KnownF
   if (read.dialect == nullptr || read.dialect->one_optimizer)
     result.skipped_updates = count_skipped_updates(course, read.log);
   fill_source(result, read, path, course);
+  for (const AssumedFact& fact : known.assumed) add_assumed(result, fact);
   audit_settings(result, facts, read.log);
   for (const std::string& note : read.log.notes) add_warning(result, note);
   for (const auto& [key, why] : read.log.dropped_settings)
@@ -269,7 +295,7 @@ RunResult make_result(const ReadLog& read, const std::string& path, const KnownF
   warn_about_times(result, read);
   warn_about_attempts(result, read, course);
   judge_end(result, read);
-  SummaryOptions options{known.fixed_warmup_steps, {}, {}};
+  SummaryOptions options{known.fixed_warmup_steps, {}, known.usd_per_hour};
   if (facts.gpu_name && facts.precision) options.peak = catalogue_peak(*facts.gpu_name, *facts.precision);
   summarise_run(result, options);
   compare_with_reported(result);

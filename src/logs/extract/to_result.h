@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "extract/read_log.h"
 #include "result/run_result.h"
@@ -15,7 +16,15 @@ struct KnownFacts {
   std::optional<int64_t> devices, global_batch_size, sequence_length;
   std::optional<Precision> precision;
   std::optional<int64_t> fixed_warmup_steps;
+  std::optional<Framework> framework = {};     // also around the trainer that wrote the log: Primus starts Megatron-LM
+  std::string framework_from = "--framework";  // who states it
+  std::optional<ModelSpec> shape = {};         // of `model`, from a configuration
+  std::optional<double> usd_per_hour = {};     // of all devices of the run
+  std::vector<AssumedFact> assumed = {};       // those above, but for the framework, that no log or option states
 };
+
+// Whether `outer` starts the trainer of `inner`, whose log then states `inner`.
+bool starts_trainer_of(Framework outer, Framework inner);
 
 // Converts a log to a result: of steps that were repeated after a restart the last attempt counts; steps whose time
 // includes a pause are labelled and excluded from the steady state; a log that ends before its last step, or in a

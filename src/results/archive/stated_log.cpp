@@ -12,6 +12,7 @@
 #include "extract/course.h"
 #include "extract/dialects.h"
 #include "extract/logged_figures.h"
+#include "extract/logged_model.h"
 #include "extract/to_result.h"
 #include "result/result_file.h"
 #include "result/summary.h"
@@ -32,7 +33,21 @@ bool is_known(const std::string& format) {
 
 bool is_of_run(const RunResult& result) { return was_followed(result) || has_records(result); }
 
-logs::KnownFacts facts_of(const RunResult& stated) {
+// The model's name may be a key of a configuration, which says nothing of its shape: the log's own shape counts.
+std::optional<ModelSpec> logged_shape(const logs::ReadLog& read) {
+  logs::LoggedFacts facts = read.log.facts;
+  facts.model.reset();
+  return logs::find_model_shape(read.log.settings, facts);
+}
+
+logs::KnownFacts facts_of(const RunResult& stated, const logs::ReadLog& read) {
+  std::vector<AssumedFact> assumed = stated.source.assumed.value_or(std::vector<AssumedFact>());
+  const auto is_of = [](const char* key) { return [key](const AssumedFact& fact) { return fact.key == key; }; };
+  const auto framework = std::ranges::find_if(assumed, is_of("framework"));
+  const bool is_assumed_framework = framework != assumed.end();
+  const std::string framework_from = is_assumed_framework ? framework->from : "";
+  std::erase_if(assumed, is_of("framework"));
+  const bool is_assumed_shape = std::ranges::any_of(assumed, is_of("model_info.shape"));
   return {.platform = stated.platform,
           .model = stated.model_info.name,
           .device = stated.gpu_info.device_name,
@@ -40,11 +55,15 @@ logs::KnownFacts facts_of(const RunResult& stated) {
           .global_batch_size = stated.training_config.global_batch_size,
           .sequence_length = stated.training_config.sequence_length,
           .precision = stated.precision,
-          .fixed_warmup_steps = stored_options(stated).fixed_warmup_steps};
+          .fixed_warmup_steps = stored_options(stated).fixed_warmup_steps,
+          .framework = is_assumed_framework ? stated.framework : std::nullopt,
+          .framework_from = framework_from,
+          .shape = is_assumed_shape ? stated.model_info.shape : logged_shape(read),
+          .assumed = std::move(assumed)};
 }
 
 RunResult extract_again(const logs::ReadLog& read, const std::string& log_name, const RunResult& stated) {
-  RunResult again = logs::make_result(read, log_name, facts_of(stated));
+  RunResult again = logs::make_result(read, log_name, facts_of(stated, read));
   SummaryOptions options = stored_options(again);
   options.usd_per_hour = stated.derived.usd_per_hour;
   again.telemetry = stated.telemetry;

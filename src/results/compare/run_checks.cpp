@@ -37,7 +37,23 @@ std::optional<double> mfu_of_catalogue(const RunResult& run) {
   return flops->value * 1e12 / peak->flops_per_second;
 }
 
+// Speed, MFU or numerics follow from these.
+bool is_decisive(const AssumedFact& fact) {
+  return fact.key != "platform" && fact.key != "framework" && fact.key != "derived.usd_per_hour";
+}
+
+Figures list_assumed(const RunResult& run, bool decisive) {
+  std::vector<std::string> facts;
+  for (const AssumedFact& fact : run.source.assumed.value_or(std::vector<AssumedFact>()))
+    if (is_decisive(fact) == decisive) facts.push_back(fmt::format("{} {} from {}", fact.key, fact.value, fact.from));
+  if (facts.empty()) return std::nullopt;
+  return join(facts, ", ");
+}
+
 }  // namespace
+
+Figures check_assumed(const LoadedRun& run) { return list_assumed(run.result, true); }
+Figures check_assumed_details(const LoadedRun& run) { return list_assumed(run.result, false); }
 
 Figures check_status(const LoadedRun& run) {
   if (run.result.status != RunStatus::complete)

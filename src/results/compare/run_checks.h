@@ -12,6 +12,8 @@ Figures check_impossible(const LoadedRun& run);
 Figures check_idle_optimizer(const LoadedRun& run);
 Figures check_adapters(const LoadedRun& run);
 Figures check_unheard_of_mfu(const LoadedRun& run);
+Figures check_assumed(const LoadedRun& run);          // facts of the work or of the devices
+Figures check_assumed_details(const LoadedRun& run);  // other facts
 Figures check_rounding(const LoadedRun& run);
 Figures check_constant_times(const LoadedRun& run);
 Figures check_drift(const LoadedRun& run);

@@ -163,6 +163,20 @@ void add_events(Rows& rows, const RunResult& result) {
   }
 }
 
+// "training_config.num_gpus" -> "devices"
+std::string name_fact(const std::string& key) {
+  constexpr std::pair<std::string_view, const char*> k_names[] = {{"model_info.name", "model"},
+                                                                  {"model_info.shape", "shape of"},
+                                                                  {"gpu_info.device_name", "device"},
+                                                                  {"training_config.num_gpus", "devices"},
+                                                                  {"training_config.global_batch_size", "GBS"},
+                                                                  {"training_config.sequence_length", "SL"},
+                                                                  {"derived.usd_per_hour", "USD per hour"}};
+  for (const auto& [known, name] : k_names)
+    if (key == known) return name;
+  return printable(key);
+}
+
 Json file_to_json(const ExtractedFile& file) {
   Json entry = {{"file", file.path}};
   if (!file.why_nothing.empty()) {
@@ -179,6 +193,19 @@ Json file_to_json(const ExtractedFile& file) {
 }
 
 }  // namespace
+
+std::vector<std::pair<std::string, std::string>> describe_assumed(const RunResult& result) {
+  std::vector<std::pair<std::string, std::string>> groups;
+  for (const AssumedFact& fact : result.source.assumed.value_or(std::vector<AssumedFact>())) {
+    const std::string text = name_fact(fact.key) + " " + printable(fact.value);
+    const auto group = std::ranges::find(groups, fact.from, &std::pair<std::string, std::string>::first);
+    if (group == groups.end())
+      groups.emplace_back(fact.from, text);
+    else
+      group->second += ", " + text;
+  }
+  return groups;
+}
 
 std::string render_log_summary(const RunResult& result) {
   Rows rows;
@@ -208,6 +235,8 @@ std::string render_log_summary(const RunResult& result) {
   for (const TelemetrySummary& each : result.telemetry)
     if (each.mean_power_watts)
       add(rows, each.source.c_str(), format_fixed(*each.mean_power_watts, 1) + " W on average");
+  for (const auto& [from, facts] : describe_assumed(result))
+    rows.push_back({"from " + shorten(printable(from), 60), facts});
   add_events(rows, result);
   return render_text({{}, rows, {}});
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "result/run_result.h"
@@ -10,6 +11,9 @@ namespace tprimat::results {
 
 // The content of one log for people: facts, figures, events, warnings.
 std::string render_log_summary(const RunResult& result);
+
+// The facts that the log does not state, by who states them: {"config.yaml", "devices 8, SL 2048"}.
+std::vector<std::pair<std::string, std::string>> describe_assumed(const RunResult& result);
 
 // One file of a folder. If nothing could be extracted, `result_path` is empty and `why_nothing` says why.
 struct ExtractedFile {

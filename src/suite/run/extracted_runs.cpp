@@ -6,6 +6,7 @@
 #include <iterator>
 #include <utility>
 
+#include "base/error.h"
 #include "extract/read_log.h"
 #include "extract/to_result.h"
 #include "result/sampled_devices.h"
@@ -75,14 +76,40 @@ void join_telemetry(RunResult& result, const std::vector<std::string>& files) {
   summarise_run(result, stored_options(result));
 }
 
+ModelBelief believe_model(const RunResult& result, const logs::ReadLog& read, const std::string& path,
+                          const ExtractOptions& options) {
+  const std::string& named = options.known.model;
+  if (!named.empty() && options.configuration->experiment.find_model_entry(named) == nullptr)
+    return {nullptr, fmt::format("it has no model {}", named)};
+  const logs::StatedFacts stated{read.log.facts, read.log.settings};
+  const ModelBelief belief =
+      identify_model(*options.configuration, {result, stated, options.named.path, named, options.model_named_by});
+  if (belief.is_contradicted && !named.empty())
+    throw Error(Problem{belief.because, path, "name a log of that model, or the model that ran"});
+  return belief;
+}
+
+ConfiguredFacts known_facts(const logs::ReadLog& read, const std::string& path, const ExtractOptions& options) {
+  if (options.configuration == nullptr) return {options.known, {}};
+  logs::KnownFacts given = options.known;
+  if (options.configuration->experiment.find_model_entry(given.model) != nullptr) given.model.clear();
+  const RunResult result = logs::make_result(read, path, given);
+  return add_configured_facts(*options.configuration, result, believe_model(result, read, path, options), options.named,
+                              given);
+}
+
 }  // namespace
 
 std::vector<RunResult> extract_runs(const std::string& path, const ExtractOptions& options) {
   std::vector<RunResult> results;
   for (const logs::ReadLog& read : logs::choose_attempts(logs::read_log(path, {options.format}), options.attempts)) {
-    results.push_back(logs::make_result(read, path, options.known));
+    const ConfiguredFacts facts = known_facts(read, path, options);
+    results.push_back(logs::make_result(read, path, facts.known));
+    for (const std::string& warning : facts.warnings) add_warning(results.back(), warning);
     join_telemetry(results.back(), options.telemetry);
-    logs::warn_about_unknown_names(results.back(), options.known);
+    logs::KnownFacts unconfigured = options.known;
+    if (facts.known.model != options.known.model || facts.known.shape) unconfigured.model.clear();
+    logs::warn_about_unknown_names(results.back(), unconfigured);
   }
   return results;
 }

@@ -82,6 +82,14 @@ INSTANTIATE_TEST_SUITE_P(
                       RunCase{"outlier", note, [](RunResult& r) { r.statistics->outliers = {10}; }},
                       RunCase{"few_steps", warning, [](RunResult& r) { r.statistics->count = 19; }},
                       RunCase{"few_runs", warning, [](RunResult&) {}},
+                      RunCase{"assumed_facts", warning,
+                              [](RunResult& r) {
+                                r.source.assumed = {{"training_config.num_gpus", "8", "config.yaml", {}}};
+                              }},
+                      RunCase{"assumed_details", note,
+                              [](RunResult& r) {
+                                r.source.assumed = {{"platform", "amd", "the log's path", {}}};
+                              }},
                       RunCase{"precision_missing", warning, [](RunResult& r) { r.precision.reset(); }},
                       RunCase{"loss_missing", warning, [](RunResult& r) { r.loss_values.clear(); }},
                       RunCase{"framework_missing", note, [](RunResult& r) { r.framework.reset(); }},
