@@ -2,8 +2,10 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "extract/read_log.h"
+#include "result/peak.h"
 #include "result/run_result.h"
 
 namespace tprimat::logs {
@@ -15,6 +17,7 @@ struct KnownFacts {
   std::optional<int64_t> devices, global_batch_size, sequence_length;
   std::optional<Precision> precision;
   std::optional<int64_t> fixed_warmup_steps;
+  std::vector<StatedPeak> peaks;  // of the configuration
 };
 
 // Converts a log to a result: of steps that were repeated after a restart the last attempt counts; steps whose time

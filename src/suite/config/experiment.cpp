@@ -49,6 +49,8 @@ bool is_strategy_name(const Experiment& experiment, const std::string& strategy)
 
 ParallelSpec choose_layout(const Experiment& experiment, Platform platform, const std::string& model,
                            const std::string& strategy) {
+  const auto unusable = experiment.unusable_layouts.find({strategy, model, platform});
+  if (unusable != experiment.unusable_layouts.end()) throw Error(unusable->second);
   if (const ParallelSpec* layout = find_layout(experiment, platform, model, strategy)) return *layout;
   if (experiment.platforms.at(platform).num_devices == 1 && is_strategy_name(experiment, strategy)) {
     ParallelSpec alone;

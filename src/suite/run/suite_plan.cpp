@@ -101,6 +101,8 @@ class SuitePlanner {
     if (request_.platform) return configured(*request_.platform, "--platform");
     for (const Platform platform : {machine_.platform, Platform::cpu})
       if (can_run_something(platform)) return platform;
+    for (const auto& [platform, setup] : experiment_.platforms)  // a plan needs no devices
+      if (request_.presence == Presence::any && can_run_something(platform)) return platform;
     return configured(machine_.platform, "--platform auto");
   }
 
@@ -326,6 +328,7 @@ class SuitePlanner {
   // "train_cpu_native_gpt.json" -> "train_cpu_native_gpt_<strategy>_r<k>.json"; parts without alternatives are omitted.
   std::string file_name(const std::string& pattern, const PlannedRun& run) const {
     std::string name = fill(pattern, "{platform}", enum_name(run.platform));
+    name = fill(name, "{software_stack}", run.setup.software_stack);
     name = fill(name, "{framework}", name_framework(run));
     name = fill(name, "{model}", run.spec.model.name);
     for (char& c : name)
