@@ -16,10 +16,9 @@
 namespace tprimat::cli {
 namespace {
 
-suite::LoadedExperiment load_loudly(const Session& session) {
-  suite::LoadedExperiment loaded = load_session_config(session);
-  for (const Problem& warning : loaded.warnings) log_warning(to_string(warning));
-  return loaded;
+std::string count_warnings(const suite::LoadedExperiment& loaded) {
+  const size_t count = loaded.warnings.size();
+  return count == 0 ? "" : fmt::format("{} warning{}", count, count == 1 ? "" : "s");
 }
 
 Json json_of_scalar(const YamlNode& node) {
@@ -55,8 +54,11 @@ void list_origins(const YamlNode& node, const std::string& path, Json& origins) 
     list_origins(entry.value, path.empty() ? entry.key : path + "." + entry.key, origins);
 }
 
+// Whoever reads the whole configuration learns of its warnings, in one line.
 ExitStatus show(const Session& session) {
-  const suite::LoadedExperiment loaded = load_loudly(session);
+  const suite::LoadedExperiment loaded = load_session_config(session);
+  if (const std::string warnings = count_warnings(loaded); !warnings.empty())
+    log_note(fmt::format("{}: {}; tprimat config validate prints them", loaded.origin.text(), warnings));
   if (!session.json) {
     print_result(print_yaml(loaded.settings, true));
     return ExitStatus::done;
@@ -93,16 +95,16 @@ ExitStatus validate_as_json(const Session& session) {
 
 ExitStatus validate(const Session& session) {
   if (session.json) return validate_as_json(session);
-  const suite::LoadedExperiment loaded = load_loudly(session);
-  const size_t count = loaded.warnings.size();
-  const std::string warnings = count == 0 ? "" : fmt::format(", {} warning{}", count, count == 1 ? "" : "s");
-  print_result(fmt::format("{}: valid{}\n", loaded.origin.text(), warnings));
+  const suite::LoadedExperiment loaded = load_session_config(session);
+  for (const Problem& warning : loaded.warnings) log_warning(to_string(warning));
+  const std::string warnings = count_warnings(loaded);
+  print_result(fmt::format("{}: valid{}{}\n", loaded.origin.text(), warnings.empty() ? "" : ", ", warnings));
   return ExitStatus::done;
 }
 
 ExitStatus get(const Session& session, const std::string& key) {
   const std::string path = suite::canonical_key_path(key);
-  const suite::LoadedExperiment loaded = load_loudly(session);
+  const suite::LoadedExperiment loaded = load_session_config(session);
   const YamlNode* node = suite::find_path(loaded.settings, path);
   if (node == nullptr) throw Error(Problem{fmt::format("{} has no value in {}", path, loaded.origin.text()), "", ""});
   if (session.json)
@@ -115,7 +117,7 @@ ExitStatus get(const Session& session, const std::string& key) {
 }
 
 ExitStatus export_shell(const Session& session) {
-  const suite::LoadedExperiment loaded = load_loudly(session);
+  const suite::LoadedExperiment loaded = load_session_config(session);
   for (const suite::ExportedVariable& variable : suite::list_exports(loaded.settings)) {
     const std::string quoted = quote_shell(variable.value);
     const bool bare = quoted == variable.value;  // a value that needs no quotes gets them all the same

@@ -78,6 +78,26 @@ std::vector<fs::path> logs_of_environment(const Session& session) {
   return paths;
 }
 
+// The peaks that `run` would take from the configuration, where there is one. A log is not worth less because of a
+// configuration that lies in the folder by chance and cannot be read.
+void take_stated_peaks(const Session& session, ExtractRequest& request) {
+  const suite::ConfigSources sources = config_sources(session);
+  const bool is_named = sources.path || !sources.overrides.empty();
+  std::error_code ignored;
+  if (!is_named && !fs::exists("config.yaml", ignored)) return;
+  try {
+    for (const auto& [platform, setup] : suite::load_experiment(sources).experiment.platforms)
+      for (const auto& [precision, peak] : setup.peak_flops_override)
+        request.options.known.peaks.push_back(
+            {setup.device_model, precision, peak, setup.peak_origin == suite::PeakOrigin::mine});
+  } catch (const Error& error) {
+    if (is_named) throw;
+    Problem problem = error.problems().front();
+    problem.what = "the configuration is not used: " + problem.what;
+    log_warning(to_string(problem));
+  }
+}
+
 // What goes to stdout at the end, and the files that are written already.
 struct Output {
   bool json = false;
@@ -202,6 +222,7 @@ void check_paths(const std::vector<std::string>& paths, const ExtractRequest& re
 ExitStatus extract(const Session& session, ExtractRequest& request) {
   if (request.list_formats) return list_formats(session);
   settle_known_facts(request);
+  take_stated_peaks(session, request);
   if (!request.options.format.empty()) logs::find_dialect(request.options.format);
   if (request.paths.empty() && !request.follow) return extract_gathered(request, session);
   std::vector<std::string> paths = request.paths;

@@ -22,10 +22,7 @@ using suite::Experiment;
 std::optional<PeakInfo> find_peak(const suite::PlatformSetup& setup, Precision precision) {
   const auto stated = setup.peak_flops_override.find(precision);
   if (stated == setup.peak_flops_override.end()) return catalogue_peak(setup.device_model, precision);
-  PeakInfo peak;
-  peak.id = fmt::format("config:{}:{}", setup.device_model, enum_name(precision)),
-  peak.flops_per_second = stated->second, peak.source = "the configuration";
-  return peak;
+  return stated_peak_info({setup.device_model, precision, stated->second});
 }
 
 Json resolve_platform(const suite::PlatformSetup& setup) {
@@ -78,8 +75,8 @@ Json resolve_files(const Experiment& experiment) {
       if (!suite::runs_on(module, platform)) continue;
       const std::string framework(enum_name(module.id));
       for (const suite::ModelEntry& model : experiment.models) {
-        const auto name = [&, on = platform](const std::string& pattern) {
-          return suite::fill_file_name(pattern, on, framework, model.spec.name);
+        const auto name = [&, on = platform, &stack = setup.software_stack](const std::string& pattern) {
+          return suite::fill_file_name(pattern, on, stack, framework, model.spec.name);
         };
         files[std::string(enum_name(platform))][framework][model.spec.name] =
             Json{{"log", name(experiment.log_filename)}, {"result", name(experiment.result_filename)}};

@@ -19,7 +19,7 @@ struct RunOptions {
   std::optional<std::string> load;
   double time_limit_seconds = 0.0;
   double hang_factor = suite::HangLimits{}.factor, startup_seconds = -1.0;  // negative: as limits_of says
-  double cool_down_seconds = 0.0;
+  double cool_down_seconds = -1.0;                                          // as configured
   int64_t retries = 0;
   std::string launcher;   // empty: as the configuration says
   std::string adapt;      // the same

@@ -154,6 +154,15 @@ std::string comment_lines(const std::string& text) {
   return comments.empty() ? "" : comments + "\n";
 }
 
+// A plan for devices that this machine lacks, which nobody asked for by name.
+void note_other_platform(const suite::SuitePlan& suite, const MachineFacts& machine) {
+  if (suite.runs.empty()) return;
+  const Platform planned = suite.runs.front().platform;
+  if (planned != machine.platform && planned != Platform::cpu)
+    log_note(fmt::format("this machine has no {} devices; the plan is for {}, and --platform chooses another",
+                         display_name(planned), enum_name(planned)));
+}
+
 ExitStatus print_plan(const suite::SuitePlan& suite, const LayoutPlans& layouts, const MachineFacts& machine,
                       const planner::PlannerSettings& planner, const Session& session) {
   for (const Problem& problem : suite.unavailable) log_warning(to_string(problem));
@@ -260,7 +269,7 @@ suite::SuiteOptions suite_options_of(const RunOptions& options, const suite::Exp
   if (options.time_limit_seconds > 0.0) suite.time_limit_seconds = options.time_limit_seconds;
   suite.hang.factor = options.hang_factor;
   if (options.startup_seconds >= 0.0) suite.hang.startup_seconds = options.startup_seconds;
-  suite.cool_down_seconds = options.cool_down_seconds;
+  suite.cool_down_seconds = options.cool_down_seconds >= 0.0 ? options.cool_down_seconds : experiment.cool_down_seconds;
   suite.retries = options.retries;
   suite.planner = planner::load_planner_settings(experiment.planner_parameters);
   return suite;
@@ -277,6 +286,7 @@ ExitStatus run_experiment(const Session& session, const RunOptions& options, con
     const bool uses_trainer = run.framework == Framework::native || suite::has_start_script(run.plan);
     return uses_trainer && !(options.resume && !run.profile && find_complete_result(run));
   });
+  if (options.dry_run && options.platform == "auto") note_other_platform(suite, around.machine);
   if (options.dry_run) return print_plan(suite, layouts.plans(), around.machine, how.planner, session);
   for (const Problem& problem : suite::list_unchecked_versions(suite)) log_warning(to_string(problem));
   if (!session.quiet) write_stderr(suite::render_adaptations(suite) + suite::render_layout_plans(layouts.plans()));
@@ -342,7 +352,7 @@ void add_limits(CommandLine& verb, RunOptions& options) {
   add_time(
       verb, "--startup-timeout", options.startup_seconds,
       "Time limit for the first steps, and for shutdown after the last one (default: 15m on GPUs, 1h on cpu); 0: none");
-  add_time(verb, "--cool-down", options.cool_down_seconds, "Pause between runs (default: none)");
+  add_time(verb, "--cool-down", options.cool_down_seconds, "Pause between runs (default: as configured, else none)");
   verb.add_option("--retries", options.retries, "Retry a failed run up to this many times (default: never)")
       ->check(number_from(0, 100));
   verb.add_flag("--force", options.force, "Also start runs that the planner expects to run out of memory");

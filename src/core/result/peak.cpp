@@ -14,6 +14,20 @@ std::optional<PeakInfo> catalogue_peak(std::string_view device_name, Precision p
   return PeakInfo{fmt::format("catalogue:{}:{}", hardware->id, enum_name(precision)), peak->second, hardware->source};
 }
 
+PeakInfo stated_peak_info(const StatedPeak& peak) {
+  return {fmt::format("config:{}:{}", peak.device, enum_name(peak.precision)), peak.flops_per_second,
+          "the configuration"};
+}
+
+std::optional<PeakInfo> choose_peak(const std::vector<StatedPeak>& stated, const std::string& device_name,
+                                    Precision precision) {
+  const auto known = catalogue_peak(device_name, precision);
+  for (const StatedPeak& peak : stated)
+    if (peak.precision == precision && (peak.counts_first || !known) && is_same_device(peak.device, device_name))
+      return stated_peak_info(peak);
+  return known;
+}
+
 bool is_measured(const PeakInfo& peak) { return peak.id.starts_with("measured"); }
 
 std::optional<double> catalogue_value(const PeakInfo& peak) {

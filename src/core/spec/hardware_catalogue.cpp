@@ -1,5 +1,7 @@
 #include "spec/hardware_catalogue.h"
 
+#include <cctype>
+
 #include "base/check.h"
 #include "spec/tsv_rows.h"
 
@@ -60,6 +62,17 @@ const std::vector<HardwareSpec>& hardware_catalogue() { return loaded_hardware()
 std::optional<HardwareSpec> find_hardware(std::string_view device_name) {
   const HardwareSpec* found = loaded_hardware().find(device_name);
   return found != nullptr ? std::optional(*found) : std::nullopt;
+}
+
+bool is_same_device(const std::string& a, const std::string& b) {
+  const auto squeeze = [](std::string text) {
+    std::erase_if(text, [](char c) { return c == ' ' || c == '-' || c == '_'; });
+    for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    return text;
+  };
+  if (squeeze(a) == squeeze(b)) return true;
+  const auto x = find_hardware(a), y = find_hardware(b);
+  return x && y && x->id == y->id;
 }
 
 }  // namespace tprimat

@@ -33,4 +33,7 @@ const std::vector<HardwareSpec>& hardware_catalogue();
 // A bare "A100" or "MI250X" is ambiguous.
 std::optional<HardwareSpec> find_hardware(std::string_view device_name);
 
+// Two names of one part, or of one unknown device: "H100" and "NVIDIA H100 80GB HBM3", "My GPU" and "my_gpu".
+bool is_same_device(const std::string& a, const std::string& b);
+
 }  // namespace tprimat

@@ -296,7 +296,7 @@ RunResult make_result(const ReadLog& read, const std::string& path, const KnownF
   warn_about_attempts(result, read, course);
   judge_end(result, read);
   SummaryOptions options{known.fixed_warmup_steps, {}, known.usd_per_hour};
-  if (facts.gpu_name && facts.precision) options.peak = catalogue_peak(*facts.gpu_name, *facts.precision);
+  if (facts.gpu_name && facts.precision) options.peak = choose_peak(known.peaks, *facts.gpu_name, *facts.precision);
   summarise_run(result, options);
   compare_with_reported(result);
   return result;

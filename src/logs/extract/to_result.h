@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "extract/read_log.h"
+#include "result/peak.h"
 #include "result/run_result.h"
 
 namespace tprimat::logs {
@@ -21,6 +22,7 @@ struct KnownFacts {
   std::optional<ModelSpec> shape = {};         // of `model`, from a configuration
   std::optional<double> usd_per_hour = {};     // of all devices of the run
   std::vector<AssumedFact> assumed = {};       // those above, but for the framework, that no log or option states
+  std::vector<StatedPeak> peaks;               // of the configuration
 };
 
 // Whether `outer` starts the trainer of `inner`, whose log then states `inner`.

@@ -78,8 +78,18 @@ class TreeWriter {
     } else if constexpr (NamedEnum<T>) {
       node = yaml_scalar(std::string(enum_name(*value)), origin, true);
     } else {
-      node = yaml_scalar(fmt::format("{}", *value), origin, std::is_same_v<T, std::string>);
+      node = yaml_scalar(print_value(*value, path), origin, std::is_same_v<T, std::string>);
     }
+  }
+
+  // A number as it is written in the configuration: 3.0e-5, not 3e-05.
+  template <class T>
+  std::string print_value(const T& value, const std::string& path) const {
+    if constexpr (std::is_same_v<T, double>) {
+      const YamlNode* node = derived_.contains(path) ? nullptr : find_path(tree_, path);
+      if (node != nullptr && parse_number(*node) == value && !node->scalar.starts_with('+')) return node->scalar;
+    }
+    return fmt::format("{}", value);
   }
 
   Origin origin_at(const std::string& path) const {

@@ -51,6 +51,8 @@ bool is_strategy_name(const Experiment& experiment, const std::string& strategy)
 
 ParallelSpec choose_layout(const Experiment& experiment, Platform platform, const std::string& model,
                            const std::string& strategy) {
+  const auto unusable = experiment.unusable_layouts.find({strategy, model, platform});
+  if (unusable != experiment.unusable_layouts.end()) throw Error(unusable->second);
   if (const ParallelSpec* layout = find_layout(experiment, platform, model, strategy)) return *layout;
   if (experiment.platforms.at(platform).num_devices == 1 && is_strategy_name(experiment, strategy)) {
     ParallelSpec alone;
@@ -186,9 +188,10 @@ TrainSpec make_spec_without_layout(const Experiment& experiment, Platform platfo
   return spec;
 }
 
-std::string fill_file_name(const std::string& pattern, Platform platform, const std::string& framework,
-                           const std::string& model) {
+std::string fill_file_name(const std::string& pattern, Platform platform, const std::string& software_stack,
+                           const std::string& framework, const std::string& model) {
   std::string name = fill(pattern, "{platform}", enum_name(platform));
+  name = fill(name, "{software_stack}", software_stack);
   name = fill(name, "{framework}", framework);
   name = fill(name, "{model}", model);
   std::replace(name.begin(), name.end(), '/', '_');

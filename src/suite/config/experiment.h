@@ -3,6 +3,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "base/error.h"
@@ -22,6 +23,10 @@ struct ModelEntry {
   std::optional<std::string> tokenizer_path, nemo_recipe, primus_config;
 };
 
+// Where the peaks behind MFU come from: the hardware catalogue, with the configuration's for devices that it lacks, or
+// the configuration's first.
+enum class PeakOrigin { catalogue, mine };
+
 // One entry under `hardware.platforms:`, with that platform's settings from the other sections.
 struct PlatformSetup {
   std::string device_model;  // "H100", "MI300X", "auto" on cpu
@@ -30,8 +35,9 @@ struct PlatformSetup {
   std::string software_stack;
   Framework framework = Framework::native;  // default framework of the platform
   Precision precision = Precision::bf16;
-  std::optional<double> usd_per_hour;  // of all devices together
-  std::map<Precision, double> peak_flops_override;
+  std::optional<double> usd_per_hour;               // of all devices together
+  std::map<Precision, double> peak_flops_override;  // of hardware_specs, without those that the catalogue replaces
+  PeakOrigin peak_origin = PeakOrigin::catalogue;
   std::optional<double> tdp_watts;
   Recompute recompute = Recompute::none;
   bool activation_checkpointing = false;  // recompute is not none
@@ -76,12 +82,16 @@ struct Experiment {
   bool profiling = false, logging = true;
   std::vector<ModelEntry> models;  // in the order of the file
   std::map<Platform, PlatformSetup> platforms;
-  std::vector<FrameworkChoice> frameworks;  // experiment.frameworks or FRAMEWORKS; empty: each platform's own
-  bool all_frameworks = false;              // every one that runs on the platform instead
+  PeakOrigin peak_origin = PeakOrigin::catalogue;  // also in each platform
+  std::vector<FrameworkChoice> frameworks;         // experiment.frameworks or FRAMEWORKS; empty: each platform's own
+  bool all_frameworks = false;                     // every one that runs on the platform instead
   Adapt adapt = Adapt::strict;
   std::map<Framework, FrameworkSetup> framework_setups;
   // strategy -> model -> platform -> layout
   std::map<std::string, std::map<std::string, std::map<Platform, ParallelSpec>>> strategies;
+
+  // strategy, model, platform -> why that layout cannot run; it is refused when it is asked for
+  std::map<std::tuple<std::string, std::string, Platform>, Problem> unusable_layouts;
 
   LauncherSettings launch;
   OptimizerSpec optimizer;
@@ -93,6 +103,7 @@ struct Experiment {
   std::optional<bool> deterministic;  // unstated: as TrainSpec says
   int64_t micro_batch_size = 1, global_batch_size = 1, sequence_length = 0, steps = 0;
   int64_t runs = 1;
+  double cool_down_seconds = 0;
   std::optional<int64_t> fixed_warmup_steps;  // nothing: detect
   CheckpointSetup checkpoints;
   std::vector<std::string> performance_metrics,
@@ -124,8 +135,8 @@ TrainSpec make_spec_without_layout(const Experiment& experiment, Platform platfo
 
 // The name that a pattern such as result_filename stands for, without a suffix for a strategy or a run: "{framework}"
 // may be labelled ("mega@new").
-std::string fill_file_name(const std::string& pattern, Platform platform, const std::string& framework,
-                           const std::string& model);
+std::string fill_file_name(const std::string& pattern, Platform platform, const std::string& software_stack,
+                           const std::string& framework, const std::string& model);
 
 // Why a choice names none of the framework's installations; nothing if it names one, or leaves it to `paths`.
 std::optional<Problem> find_unknown_installation(const Experiment& experiment, const FrameworkChoice& choice,

@@ -29,21 +29,11 @@ std::optional<DeviceKey> parse_device_key(const std::string& key) {
   return DeviceKey{*platform, key.substr(underscore + 1)};
 }
 
-bool same_device(const std::string& a, const std::string& b) {
-  const auto squeeze = [](std::string text) {
-    std::erase_if(text, [](char c) { return c == ' ' || c == '-' || c == '_'; });
-    std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
-    return text;
-  };
-  if (squeeze(a) == squeeze(b)) return true;
-  const auto x = find_hardware(a), y = find_hardware(b);
-  return x && y && x->id == y->id;
-}
-
 // The platform that a key names, if the configuration has it with that device.
 PlatformSetup* find_setup(Draft& draft, const DeviceKey& key) {
   const auto found = draft.experiment.platforms.find(key.platform);
-  if (found == draft.experiment.platforms.end() || !same_device(found->second.device_model, key.device)) return nullptr;
+  if (found == draft.experiment.platforms.end() || !is_same_device(found->second.device_model, key.device))
+    return nullptr;
   return &found->second;
 }
 
@@ -108,47 +98,73 @@ void resolve_price(Draft& draft, PlatformSetup& setup, const std::vector<StatedP
                            nearest.count, setup.num_devices, *setup.usd_per_hour));
 }
 
-void take_peak(PlatformSetup& setup, Precision precision, const raw::Number& peak) {
-  if (peak) setup.peak_flops_override[precision] = *peak;
-}
+using Peaks = std::map<Precision, double>;
 
-void take_peaks(PlatformSetup& setup, const raw::HardwareFigures& figures) {
-  take_peak(setup, Precision::fp8, figures.peak_fp8);
-  take_peak(setup, Precision::fp16, figures.peak_fp16);
-  take_peak(setup, Precision::bf16, figures.peak_bf16 ? figures.peak_bf16 : figures.peak_fp16);
-  take_peak(setup, Precision::tf32, figures.peak_tf32);
-  take_peak(setup, Precision::fp32, figures.peak_fp32);
-  setup.tdp_watts = figures.tdp_watts;
+Peaks stated_peaks(const raw::HardwareFigures& figures) {
+  Peaks peaks;
+  const auto take = [&](Precision precision, const raw::Number& peak) {
+    if (peak) peaks[precision] = *peak;
+  };
+  take(Precision::fp8, figures.peak_fp8);
+  take(Precision::fp16, figures.peak_fp16);
+  take(Precision::bf16, figures.peak_bf16 ? figures.peak_bf16 : figures.peak_fp16);
+  take(Precision::tf32, figures.peak_tf32);
+  take(Precision::fp32, figures.peak_fp32);
+  return peaks;
 }
 
 bool contradicts(double stated, double catalogued) {
   return std::fabs(stated - catalogued) > k_figure_tolerance * catalogued;
 }
 
-// The common mistake that explains a wrong peak; "" if none does.
-std::string explain_peak(double stated, Precision precision, const HardwareSpec& part) {
+// A stated peak and the catalogue's, in FLOP/s.
+struct Contradiction {
+  Precision precision;
+  double stated, catalogued;
+};
+
+std::vector<Contradiction> list_contradictions(const Peaks& stated, const HardwareSpec& part) {
+  std::vector<Contradiction> list;
+  for (const auto& [precision, peak] : stated) {
+    const auto known = part.dense_peak_flops.find(precision);
+    if (known != part.dense_peak_flops.end() && contradicts(peak, known->second))
+      list.push_back({precision, peak, known->second});
+  }
+  return list;
+}
+
+// The common mistake that explains all of them; "" if none does.
+std::string explain(const std::vector<Contradiction>& list, const HardwareSpec& part) {
+  const auto all_are = [&](double factor) {
+    return std::ranges::none_of(list,
+                                [&](const auto& each) { return contradicts(each.stated, factor * each.catalogued); });
+  };
+  if (all_are(0.5)) return "; the stated ones are half of them";
+  if (all_are(2)) return "; the stated ones are those with sparsity";
+  if (list.size() > 1) return "";
   for (const auto& [other, peak] : part.dense_peak_flops)
-    if (other != precision && !contradicts(stated, peak))
-      return fmt::format(" (that is the {} peak)", enum_name(other));
-  const double catalogued = part.dense_peak_flops.at(precision);
-  if (!contradicts(stated, 2 * catalogued)) return " (that is the peak with sparsity)";
-  if (!contradicts(stated, catalogued / 2)) return " (that is half the dense peak)";
+    if (!contradicts(list.front().stated, peak)) return fmt::format("; that is the {} peak", enum_name(other));
   return "";
 }
 
-void check_peaks(Draft& draft, const PlatformSetup& setup, const HardwareSpec& part, const std::string& path) {
-  for (const auto& [precision, stated] : setup.peak_flops_override) {
-    const std::string key = fmt::format("{}.peak_tflops_{}", path, enum_name(precision));
-    const auto known = part.dense_peak_flops.find(precision);
-    if (find_path(draft.tree, key) == nullptr || known == part.dense_peak_flops.end() ||
-        !contradicts(stated, known->second))
-      continue;
-    draft.warn(key,
-               fmt::format("{} is {}, but the hardware catalogue has a dense peak of {} for {}{}", key,
-                           format_si(stated, "FLOP/s"), format_si(known->second, "FLOP/s"), part.display_name,
-                           explain_peak(stated, precision, part)),
-               "the stated value is used for MFU; correct it, or delete it to use the catalogue's");
+// One warning for each device.
+void check_peaks(Draft& draft, const Peaks& stated, const HardwareSpec& part, const std::string& path) {
+  const std::vector<Contradiction> list = list_contradictions(stated, part);
+  if (list.empty()) return;
+  std::vector<std::string> ours, catalogued;
+  for (const Contradiction& each : list) {
+    ours.push_back(fmt::format("{} {:.5g}", enum_name(each.precision), each.stated / 1e12));
+    catalogued.push_back(fmt::format("{:.5g}", each.catalogued / 1e12));
   }
+  const bool mine = draft.experiment.peak_origin == PeakOrigin::mine;
+  draft.warn(path,
+             fmt::format("the dense peaks of {} are {} TFLOP/s here, but {} in the hardware catalogue{}",
+                         part.display_name, join(ours, ", "), join(catalogued, ", "), explain(list, part)),
+             mine ? "MFU uses the stated ones, because hardware.peak_source is mine"
+                  : "MFU uses the catalogue's; hardware.peak_source: mine makes it use the stated ones");
+}
+
+void check_power(Draft& draft, const PlatformSetup& setup, const HardwareSpec& part, const std::string& path) {
   const std::string tdp = path + ".tdp_watts";
   if (setup.tdp_watts && part.tdp_watts && contradicts(*setup.tdp_watts, *part.tdp_watts))
     draft.warn(tdp, fmt::format("{} is {:g}, but the hardware catalogue has {:g} W for {}", tdp, *setup.tdp_watts,
@@ -164,13 +180,27 @@ void resolve_hardware_figures(Draft& draft, const std::string& key, const raw::H
   PlatformSetup* setup = find_setup(draft, *device);
   if (setup == nullptr)
     return draft.warn(path, fmt::format("{} is not used: no configured platform has that device", path));
-  take_peaks(*setup, figures);
-  if (const auto part = find_hardware(setup->device_model)) check_peaks(draft, *setup, *part, path);
+  setup->tdp_watts = figures.tdp_watts;
+  for (const auto& [precision, peak] : stated_peaks(figures)) setup->peak_flops_override[precision] = peak;
+  const auto part = find_hardware(setup->device_model);
+  if (!part) return;
+  check_power(draft, *setup, *part, path);
+  check_peaks(draft, setup->peak_flops_override, *part, path);
+  if (draft.experiment.peak_origin == PeakOrigin::mine) return;
+  std::erase_if(setup->peak_flops_override,
+                [&](const auto& peak) { return part->dense_peak_flops.contains(peak.first); });
+}
+
+void resolve_peak_origin(Draft& draft) {
+  draft.experiment.peak_origin =
+      take_or(draft, draft.raw.hardware.peak_source, "hardware.peak_source", PeakOrigin::catalogue);
+  for (auto& [platform, setup] : draft.experiment.platforms) setup.peak_origin = draft.experiment.peak_origin;
 }
 
 }  // namespace
 
 void resolve_figures(Draft& draft) {
+  resolve_peak_origin(draft);
   PricesByPlatform prices;
   for (const auto& [key, price] : draft.raw.benchmarking.enhanced_metrics.cloud_costs.entries)
     if (price) collect_price(draft, key, *price, prices);

@@ -6,6 +6,9 @@
 
 #include "config/check_tree.h"
 #include "config/load.h"
+#include "config/methodology.h"
+#include "config/older_keys.h"
+#include "config/older_variables.h"
 #include "config/values.h"
 #include "config/variables.h"
 #include "text/choice.h"
@@ -26,7 +29,12 @@ constexpr const char* k_variable_hint =
 
 YamlNode read_default() { return parse_yaml(default_config_text(), k_default_origin).root; }
 
-YamlNode read_file_layer(const ConfigLayers& layers, Diagnosis& diagnosis) {
+struct FileLayer {
+  YamlNode tree;
+  bool is_older = false;  // has keys of the older scripts
+};
+
+FileLayer read_file_layer(const ConfigLayers& layers, Diagnosis& diagnosis) {
   YamlDocument document = parse_yaml(layers.file_text, layers.file_name);
   for (const Problem& duplicate : document.duplicates) diagnosis.add_error(duplicate);
   if (document.root.kind == YamlNode::Kind::null)
@@ -36,7 +44,8 @@ YamlNode read_file_layer(const ConfigLayers& layers, Diagnosis& diagnosis) {
     throw Error(Problem{"is not a configuration: it must consist of sections such as  models:  and  training:",
                         layers.file_name, "tprimat config show prints an example"});
   canonicalize_keys(config_schema(), document.root, diagnosis);
-  return std::move(document.root);
+  const bool is_older = translate_older_keys(document.root, layers.file_name, diagnosis);
+  return {std::move(document.root), is_older};
 }
 
 // `over` onto the built-in default.
@@ -96,26 +105,38 @@ void assign(YamlNode& tree, const std::string& path, const YamlNode& value) {
 
 class EnvironmentLayer {
  public:
-  EnvironmentLayer(YamlNode& tree, const Environment& environment, Diagnosis& diagnosis)
-      : tree_(tree), environment_(environment), diagnosis_(diagnosis) {}
+  EnvironmentLayer(YamlNode& tree, const ConfigLayers& layers, Diagnosis& diagnosis)
+      : tree_(tree), layers_(layers), environment_(layers.environment), diagnosis_(diagnosis) {}
 
   // Variables with their own names are for people, CONFIG_<UPPER_PATH> is for scripts: the former win.
   void apply() {
+    apply_older(older_variables());
     const std::vector<ConfigVariable> known = list_path_variables(config_schema(), tree_);
+    std::vector<std::string> others;
     for (const auto& [name, value] : environment_)
-      if (name.starts_with("CONFIG_") && !value.empty() && !is_named(name)) apply_path(name, value, known);
+      if (name.starts_with("CONFIG_") && !value.empty() && !is_named(name) && !is_in(older_variables(), name) &&
+          !apply_path(name, value, known))
+        others.push_back(name);
     for (const ConfigVariable& variable : named_variables())
       if (const std::string* value = find_variable(environment_, variable.name)) {
         refuse_other_spelling(variable, *value);
         apply_named(variable, *value);
       }
+    const std::vector<ConfigVariable> older = older_variables_of(tree_, find_strategy());
+    apply_older(older);
+    for (const std::string& name : others)
+      if (!is_in(older, name)) refuse_unknown(name, known);
   }
 
  private:
-  static bool is_named(const std::string& name) {
-    const auto& named = named_variables();
-    return std::any_of(named.begin(), named.end(),
-                       [&](const ConfigVariable& variable) { return variable.name == name; });
+  // The strategy that counts in the end.
+  std::string find_strategy() const {
+    constexpr std::string_view k_set = "experiment.methodology=";
+    const YamlNode* methodology = find_path(tree_, "experiment.methodology");
+    std::string strategy = methodology == nullptr ? "" : methodology->scalar;
+    for (const std::string& text : layers_.overrides)
+      if (text.starts_with(k_set)) strategy = text.substr(k_set.size());
+    return layers_.strategy.value_or(strategy);
   }
 
   // CONFIG_NVD_NUM_GPUS and CONFIG_NVIDIA_NUM_GPUS are one setting.
@@ -127,6 +148,25 @@ class EnvironmentLayer {
         refuse_second(variable.name, variable.path, value);
   }
 
+  void apply_older(const std::vector<ConfigVariable>& variables) {
+    for (const auto& [name, path] : variables) {
+      const std::string* value = find_variable(environment_, name);
+      if (value == nullptr) continue;
+      if (path.empty()) {
+        diagnosis_.add_warning({"has no effect: no key here means the same", "environment " + name, ""});
+        continue;
+      }
+      refuse_second(name, path, *value);
+      set(name, path, *value);
+    }
+  }
+
+  static bool is_in(const std::vector<ConfigVariable>& variables, const std::string& name) {
+    return std::ranges::find(variables, name, &ConfigVariable::name) != variables.end();
+  }
+
+  static bool is_named(const std::string& name) { return is_in(named_variables(), name); }
+
   void apply_named(const ConfigVariable& variable, const std::string& value) {
     const std::string platform_prefix = "hardware.platforms.";
     const std::string platform = variable.path.substr(0, variable.path.rfind('.'));
@@ -137,23 +177,26 @@ class EnvironmentLayer {
          "environment " + variable.name, ""});
   }
 
-  void apply_path(const std::string& name, const std::string& value, const std::vector<ConfigVariable>& known) {
-    std::vector<std::string> names, paths;
-    for (const ConfigVariable& variable : known) {
-      names.push_back(variable.name);
+  // Whether the variable is one of `known`.
+  bool apply_path(const std::string& name, const std::string& value, const std::vector<ConfigVariable>& known) {
+    std::vector<std::string> paths;
+    for (const ConfigVariable& variable : known)
       if (variable.name == name && std::find(paths.begin(), paths.end(), variable.path) == paths.end())
         paths.push_back(variable.path);
-    }
     if (paths.size() == 1) {
       refuse_second(name, paths[0], value);
-      return set(name, paths[0], value);
+      set(name, paths[0], value);
     }
-    if (paths.size() > 1) {
+    if (paths.size() > 1)
       diagnosis_.add_error({fmt::format("is ambiguous: it may mean {}", join(paths, " or ")), "environment " + name,
                             "use --set instead"});
-      return;
-    }
-    for (const ConfigVariable& variable : named_variables()) names.push_back(variable.name);
+    return !paths.empty();
+  }
+
+  void refuse_unknown(const std::string& name, const std::vector<ConfigVariable>& known) {
+    std::vector<std::string> names;
+    for (const auto* list : {&known, &named_variables(), &older_variables()})
+      for (const ConfigVariable& variable : *list) names.push_back(variable.name);
     const std::string meant = nearest_word(name, names);
     diagnosis_.add_error({"matches no configuration key", "environment " + name,
                           meant.empty() ? k_variable_hint : fmt::format("did you mean {}?", meant)});
@@ -172,6 +215,7 @@ class EnvironmentLayer {
   }
 
   YamlNode& tree_;
+  const ConfigLayers& layers_;
   const Environment& environment_;
   Diagnosis& diagnosis_;
 };
@@ -274,11 +318,17 @@ std::string canonical_path(const std::string& path, const std::string& where) {
 YamlNode merge_layers(const ConfigLayers& layers, Diagnosis& diagnosis) {
   YamlNode tree = read_default();
   canonicalize_keys(config_schema(), tree, diagnosis);
-  if (layers.has_file) merge_file(config_schema(), tree, read_file_layer(layers, diagnosis));
-  EnvironmentLayer(tree, layers.environment, diagnosis).apply();
+  std::optional<Problem> chosen_methodology;
+  if (layers.has_file) {
+    const FileLayer file = read_file_layer(layers, diagnosis);
+    merge_file(config_schema(), tree, file.tree);
+    chosen_methodology = choose_methodology(tree, file.is_older);
+  }
+  EnvironmentLayer(tree, layers, diagnosis).apply();
   for (const std::string& text : layers.overrides) apply_set(tree, text, diagnosis);
   if (layers.strategy)
     apply_value(tree, "experiment.methodology", *layers.strategy, {Provenance::option, "--strategy"}, diagnosis);
+  if (chosen_methodology && is_methodology_chosen(tree)) diagnosis.add_warning(*chosen_methodology);
   keep_runtime_variables(tree, layers.environment);
   expand_variables(tree, layers.environment, diagnosis);
   return tree;

@@ -106,16 +106,15 @@ class LayoutResolver {
     take_or(draft_, layout.zero_stage, path_ + ".zero_stage", spec.zero_stage);
   }
 
+  // A layout that nobody runs keeps no other from running; make_train_spec refuses it.
   void report(const std::string& strategy, const ParallelSpec& spec, const std::vector<std::string>& broken) {
     const Problem problem{fmt::format("{} cannot run: {}", path_, print_rules(broken)), origin_of(draft_.tree, path_),
                           suggest_layout(task_, spec)};
-    const std::string count = fmt::format("hardware.platforms.{}.num_gpus", enum_name(platform_));
     const bool chosen = strategy == draft_.experiment.methodology && !draft_.plans_layouts;
-    const bool narrowed = is_overridden(draft_.tree, count) ||
-                          is_overridden(draft_.tree, "training.data.global_batch_size") ||
-                          is_overridden(draft_.tree, "training.data.micro_batch_size") ||
-                          is_overridden(draft_.tree, "training.data.seq_length");
-    if (chosen || !narrowed)
+    // PARALLEL or --strategy may be for the models whose layouts are sound.
+    const bool is_asked_for = is_overridden(draft_.tree, "experiment.methodology");
+    draft_.experiment.unusable_layouts[{strategy, model_.name, platform_}] = problem;
+    if (chosen && !is_asked_for)
       draft_.diagnosis.add_error(problem, path_);
     else if (!draft_.plans_layouts)
       draft_.diagnosis.add_warning(problem);
@@ -221,12 +220,27 @@ void check_methodology_name(Draft& draft) {
              suggest_word(chosen, names));
 }
 
+// Several strategies, of which none is named, where some platform needs one.
+bool is_choice_open(Draft& draft, bool exists) {
+  const auto& strategies = draft.raw.parallelism.entries;
+  const bool needs_one =
+      std::ranges::any_of(draft.experiment.platforms, [](const auto& each) { return each.second.num_devices > 1; });
+  if (exists || !needs_one || strategies.size() < 2 || is_stated(draft.tree, "experiment.methodology")) return false;
+  std::vector<std::string> names;
+  for (const auto& [name, layouts] : strategies) names.push_back(name);
+  draft.diagnosis.add_error({fmt::format("experiment.methodology is missing; the strategies are {}", join(names, ", ")),
+                             origin_of(draft.tree, "parallelism"),
+                             "state one of them, or choose it with PARALLEL or --strategy"});
+  return true;
+}
+
 // Every model on every platform needs a layout of the chosen strategy, unless the platform has one device.
 void check_chosen_strategy(Draft& draft) {
   if (draft.plans_layouts || !draft.diagnosis.are_sound({"experiment.methodology", "parallelism"})) return;
   const std::string strategy = draft.experiment.methodology;
   const raw::LayoutsByModel* layouts = draft.raw.parallelism.find(strategy);
   const bool exists = layouts != nullptr && !layouts->entries.empty();
+  if (is_choice_open(draft, exists)) return;
   for (const ModelEntry& model : draft.experiment.models)
     for (const auto& [platform, setup] : draft.experiment.platforms) {
       if (has_layout(draft.raw, strategy, model.spec.name, platform)) continue;

@@ -9,6 +9,7 @@
 #include "config/check_tree.h"
 #include "config/draft.h"
 #include "config/layers.h"
+#include "config/shell_file.h"
 #include "config/values.h"
 #include "config/variables.h"
 
@@ -96,7 +97,9 @@ LoadedExperiment load_experiment(const ConfigSources& sources) {
     return load_layers(
         {"", "", false, sources.environment, sources.overrides, sources.strategy, sources.plans_layouts});
   const std::string path = sources.path.value_or(k_usual_file);
-  return load_experiment_text(read_config_file(path), path, sources);
+  const std::string text = read_config_file(path);
+  refuse_shell_file(text, path);
+  return load_experiment_text(text, path, sources);
 }
 
 LoadedExperiment load_experiment_text(std::string_view text, const std::string& name, const ConfigSources& sources) {

@@ -50,6 +50,8 @@ class ModelResolver {
   }
 
   void resolve() {
+    take_common("dataset_path", model_.dataset_path, draft_.raw.training.data.dataset_path);
+    take_common("tokenizer_path", model_.tokenizer_path, draft_.raw.training.data.tokenizer_path);
     take_stated();
     fill_head_dim();
     resolve_rope_scaling();
@@ -62,6 +64,12 @@ class ModelResolver {
   }
 
  private:
+  // After the catalogue was asked: the tokenizer of all models names none of them.
+  void take_common(const std::string& key, raw::Text& own, const raw::Text& common) {
+    if (common && !common->empty())
+      take_or(draft_, own, join_path(path_, key), *common, derived_by("training.data." + key));
+  }
+
   void take_stated() {
     for_each_pair(model_, spec_, [&](std::string_view key, auto& stated, auto& value) {
       if (is_name(key) || !stated) return;

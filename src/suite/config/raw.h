@@ -54,9 +54,12 @@ struct Platform {
 };
 
 struct Hardware {
+  std::optional<PeakOrigin> peak_source;
   Named<Platform, NameKind::platform> platforms;
   static constexpr auto fields() {
-    return field_list(field("platforms", &Hardware::platforms, "the machines compared: nvd, amd, cpu"));
+    return field_list(field("peak_source", &Hardware::peak_source,
+                            "peaks behind MFU: catalogue, where it has the device, or mine: those of hardware_specs"),
+                      field("platforms", &Hardware::platforms, "the machines compared: nvd, amd, cpu"));
   }
 };
 
@@ -142,7 +145,7 @@ struct Output {
     using O = Output;
     return field_list(field("directory", &O::directory, "folder for results, logs and reports"),
                       field("filename_format", &O::filename_format,
-                            "name of a result file; {platform}, {framework}, {model} are filled in"),
+                            "name of a result file; {platform}, {software_stack}, {framework}, {model} are filled in"),
                       field("log_format", &O::log_format, "name of a log file; the same placeholders"));
   }
 };
@@ -177,15 +180,17 @@ struct EnhancedMetrics {
   Named<HardwareFigures> hardware_specs;
   static constexpr auto fields() {
     using E = EnhancedMetrics;
-    return field_list(field("cloud_costs", &E::cloud_costs, "USD per hour: <platform>_<device>_<n>gpu_per_hour: price"),
-                      field("hardware_specs", &E::hardware_specs,
-                            "figures that override the hardware catalogue, by <platform>_<device>"));
+    return field_list(
+        field("cloud_costs", &E::cloud_costs, "USD per hour: <platform>_<device>_<n>gpu_per_hour: price"),
+        field("hardware_specs", &E::hardware_specs, "peaks and power of devices, by <platform>_<device>"));
   }
 };
 
 struct Benchmarking {
   Whole runs;
-  Text warmup, planner_parameters;
+  Text warmup;
+  Number cool_down_seconds;
+  Text planner_parameters;
   Output output;
   Metrics metrics;
   EnhancedMetrics enhanced_metrics;
@@ -194,12 +199,13 @@ struct Benchmarking {
     return field_list(
         field("runs", &B::runs, "independent runs of each training"),
         field("warmup", &B::warmup, "steps excluded as warm-up: auto to detect steady state, or their number"),
+        field("cool_down_seconds", &B::cool_down_seconds, "pause between two runs, in seconds; none when absent"),
         field("planner_parameters", &B::planner_parameters,
               "parameter file written by tprimat plan --calibrate, used for predictions"),
         field("output", &B::output, "files that a run writes"), field("metrics", &B::metrics, "figures to show first"),
         field("enhanced_metrics", &B::enhanced_metrics, "prices and hardware figures"));
   }
-  static constexpr KeyRange ranges[] = {{"runs", 1, 10000}};
+  static constexpr KeyRange ranges[] = {{"runs", 1, 10000}, {"cool_down_seconds", 0, 86400}};
 };
 
 struct Path {

@@ -24,7 +24,7 @@ struct General {
 
 struct Data {
   Whole micro_batch_size, global_batch_size, seq_length;
-  Text split;
+  Text split, dataset_path, tokenizer_path;
   static constexpr auto fields() {
     using D = Data;
     return field_list(
@@ -32,7 +32,9 @@ struct Data {
         field("global_batch_size", &D::global_batch_size, "GBS: sequences per optimizer step, over all ranks"),
         field("seq_length", &D::seq_length, "SL: tokens per sequence"),
         field("split", &D::split,
-              "weights of training, validation and test in a .bin/.idx pair: 949,50,1; all training when absent"));
+              "weights of training, validation and test in a .bin/.idx pair: 949,50,1; all training when absent"),
+        field("dataset_path", &D::dataset_path, "dataset_path of the models that state none"),
+        field("tokenizer_path", &D::tokenizer_path, "tokenizer_path of the models that state none"));
   }
   static constexpr KeyAlias aliases[] = {{"sequence_length", "seq_length"},
                                          {"SL", "seq_length"},

@@ -68,6 +68,14 @@ void resolve_warmup_fraction(Draft& draft) {
   draft.derived[steps_path] = derived_by(fmt::format("warmup_fraction {} of max_steps {}", *fraction, steps));
 }
 
+// As people write it: 3e-05 of 3e-4, where the division gives 2.9999999999999997e-05.
+double tenth_of(double rate) {
+  const std::string text = fmt::format("{:.15g}", rate / 10);
+  double tenth = rate / 10;
+  std::from_chars(text.data(), text.data() + text.size(), tenth);
+  return tenth;
+}
+
 void resolve_optimizer(Draft& draft) {
   raw::Optimizer& from = draft.raw.training.optimizer;
   OptimizerSpec& to = draft.experiment.optimizer;
@@ -76,7 +84,7 @@ void resolve_optimizer(Draft& draft) {
     if (key == "min_learning_rate") return;
     value = take_or(draft, stated, join_path(path, std::string(key)), value);
   });
-  to.min_learning_rate = take_or(draft, from.min_learning_rate, path + ".min_learning_rate", to.learning_rate / 10,
+  to.min_learning_rate = take_or(draft, from.min_learning_rate, path + ".min_learning_rate", tenth_of(to.learning_rate),
                                  derived_by("a tenth of learning_rate"));
   if (to.type == "adam") to.type = "adamw";
   if (to.type != "adamw" && draft.is_sound(path + ".type"))
@@ -99,7 +107,8 @@ void resolve_batch(Draft& draft) {
   to.seed = take_or<int64_t>(draft, draft.raw.training.general.seed, "training.general.seed", 42);
 }
 
-// An override to a few steps (TRAIN_ITERS=3) must not fail because of the file's warm-up.
+// Few steps must not fail because of a warm-up that nobody stated, nor an override to few (TRAIN_ITERS=3) because of
+// the file's.
 void shorten_warmup(Draft& draft, const std::string& path) {
   Experiment& to = draft.experiment;
   const int64_t before = to.optimizer.warmup_steps;
@@ -116,7 +125,8 @@ void check_warmup(Draft& draft) {
   const std::string path = "training.optimizer.warmup_steps";
   if (warmup < to.steps) return;
   if (!draft.diagnosis.are_sound({path, "training.optimizer.warmup_fraction", "training.duration"})) return;
-  if (is_overridden(draft.tree, "training.duration.max_steps") && !is_overridden(draft.tree, path))
+  const bool is_short_by_override = is_overridden(draft.tree, "training.duration.max_steps");
+  if (!is_stated(draft.tree, path) || (is_short_by_override && !is_overridden(draft.tree, path)))
     return shorten_warmup(draft, path);
   draft.fail(path, fmt::format("training.optimizer.warmup_steps {} is not below max_steps {}", warmup, to.steps),
              fmt::format("set warmup_steps to {}, or max_steps to {}", to.steps / 10, 10 * warmup));
@@ -148,20 +158,28 @@ void resolve_warmup(Draft& draft) {
 
 // {platform}, {framework} and {model} are filled in; anything else in braces is an error.
 void check_placeholders(Draft& draft, const std::string& format, const std::string& path) {
-  const std::vector<std::string> known = {"platform", "framework", "model"};
+  const std::vector<std::string> known = {"platform", "software_stack", "framework", "model"};
   for (size_t at = format.find('{'); at != std::string::npos; at = format.find('{', at + 1)) {
     const size_t end = format.find('}', at);
     const std::string word = format.substr(at + 1, end == std::string::npos ? end : end - at - 1);
     if (end != std::string::npos && std::find(known.begin(), known.end(), word) != known.end()) continue;
-    return draft.fail(path, fmt::format("{}: unknown placeholder {{{}}}; use {{platform}}, {{framework}} or {{model}}",
-                                        path, word.substr(0, 40)));
+    return draft.fail(
+        path,
+        fmt::format("{}: unknown placeholder {{{}}}; use {{platform}}, {{software_stack}}, {{framework}} or {{model}}",
+                    path, word.substr(0, 40)));
   }
+}
+
+// Each platform has a software stack of its own.
+bool fills(const std::string& format, std::string_view word) {
+  if (word == "{platform}" && format.find("{software_stack}") != std::string::npos) return true;
+  return format.find(word) != std::string::npos;
 }
 
 void warn_shared_name(Draft& draft, const std::string& path, const std::string& format, const char* what,
                       std::initializer_list<const char*> words) {
   for (const char* word : words)
-    if (format.find(word) == std::string::npos && draft.is_sound(path))
+    if (!fills(format, word) && draft.is_sound(path))
       draft.warn(path, fmt::format("{} '{}' lacks {}: {} may overwrite each other", path, format, word, what));
 }
 
@@ -289,6 +307,7 @@ void resolve_training(Draft& draft) {
   check_warmup(draft);
   resolve_checkpointing(draft);
   draft.experiment.runs = take_or<int64_t>(draft, draft.raw.benchmarking.runs, "benchmarking.runs", 1);
+  draft.experiment.cool_down_seconds = draft.raw.benchmarking.cool_down_seconds.value_or(0);
   resolve_warmup(draft);
   draft.experiment.planner_parameters = draft.raw.benchmarking.planner_parameters.value_or("");
   draft.experiment.performance_metrics =

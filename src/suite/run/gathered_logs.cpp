@@ -257,11 +257,6 @@ class LogGathering {
   std::map<decltype(std::declval<Candidate>().run()), Newest> newest_;
 };
 
-std::string fill(std::string pattern, std::string_view placeholder, std::string_view value) {
-  const size_t at = pattern.find(placeholder);
-  return at == std::string::npos ? pattern : pattern.replace(at, placeholder.size(), value);
-}
-
 }  // namespace
 
 Gathering gather_logs(const LoadedExperiment& configuration, const GatherRequest& request) {
@@ -271,12 +266,12 @@ Gathering gather_logs(const LoadedExperiment& configuration, const GatherRequest
 std::optional<std::string> gathered_result_name(const Experiment& experiment, const RunResult& result,
                                                 const std::string& behind_model) {
   if (!result.platform || result.model_info.name.empty()) return std::nullopt;
-  std::string name = fill(experiment.result_filename, "{platform}", enum_name(*result.platform));
-  name = fill(name, "{framework}",
-              result.framework ? enum_name(*result.framework) : result.source.format.value_or("unknown"));
-  name = fill(name, "{model}", result.model_info.name);
-  std::ranges::replace(name, '/', '_');
-  const fs::path path(name);
+  const auto setup = experiment.platforms.find(*result.platform);
+  const fs::path path(fill_file_name(
+      experiment.result_filename, *result.platform,
+      setup == experiment.platforms.end() ? "" : setup->second.software_stack,
+      std::string(result.framework ? enum_name(*result.framework) : result.source.format.value_or("unknown")),
+      result.model_info.name));
   return path.stem().string() + (behind_model.empty() ? "" : "_" + behind_model) + ".json";
 }
 

@@ -10,6 +10,12 @@
 namespace tprimat::suite {
 namespace {
 
+std::optional<PeakInfo> stated_peak(const PlannedRun& run) {
+  const auto stated = run.setup.peak_flops_override.find(run.spec.precision);
+  if (stated == run.setup.peak_flops_override.end()) return std::nullopt;
+  return stated_peak_info({run.setup.device_model, run.spec.precision, stated->second});
+}
+
 std::optional<MeasuredPeak> without_warning(const std::optional<PeakInfo>& peak) {
   if (!peak) return std::nullopt;
   return MeasuredPeak{*peak, std::nullopt};
@@ -19,17 +25,22 @@ std::optional<MeasuredPeak> without_warning(const std::optional<PeakInfo>& peak)
 
 std::optional<MeasuredPeak> PeakSource::find(const PlannedRun& run) {
   const Precision precision = run.spec.precision;
-  const auto stated = run.setup.peak_flops_override.find(precision);
-  if (stated != run.setup.peak_flops_override.end())
-    return MeasuredPeak{{fmt::format("config:{}:{}", run.setup.device_model, enum_name(precision)), stated->second,
-                         "the configuration"},
-                        {}};
+  const std::optional<PeakInfo> stated = stated_peak(run);
+  if (stated && run.setup.peak_origin == PeakOrigin::mine) return without_warning(stated);
+  if (const auto known = find_catalogued(run)) return without_warning(known);
+  if (stated) return without_warning(stated);
   const bool elsewhere = run.plan.place == Whereabouts::elsewhere;
-  if (run.platform == Platform::cpu && elsewhere) return std::nullopt;  // another machine's peak
-  if (run.platform == Platform::cpu) return find_of_ranks(precision, run.spec.threads, run.spec.parallel.ranks());
+  if (run.platform != Platform::cpu || elsewhere) return std::nullopt;  // a processor elsewhere has another peak
+  return find_of_ranks(precision, run.spec.threads, run.spec.parallel.ranks());
+}
+
+// Of the GPU that the run trains on: this machine's, else the configured one.
+std::optional<PeakInfo> PeakSource::find_catalogued(const PlannedRun& run) const {
+  if (run.platform == Platform::cpu) return std::nullopt;
   for (const GpuFacts& gpu : around_.machine.gpus)
-    if (gpu.platform == run.platform && !elsewhere) return without_warning(catalogue_peak(gpu.name, precision));
-  return without_warning(catalogue_peak(run.setup.device_model, precision));
+    if (gpu.platform == run.platform && run.plan.place != Whereabouts::elsewhere)
+      return catalogue_peak(gpu.name, run.spec.precision);
+  return catalogue_peak(run.setup.device_model, run.spec.precision);
 }
 
 std::optional<MeasuredPeak> PeakSource::find_of_ranks(Precision precision, int64_t threads, int64_t ranks) {

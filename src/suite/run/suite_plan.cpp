@@ -321,7 +321,8 @@ class SuitePlanner {
 
   // "train_cpu_native_gpt.json" -> "train_cpu_native_gpt_<strategy>_r<k>.json"; parts without alternatives are omitted.
   std::string file_name(const std::string& pattern, const PlannedRun& run) const {
-    const std::string name = fill_file_name(pattern, run.platform, name_framework(run), run.spec.model.name);
+    const std::string name =
+        fill_file_name(pattern, run.platform, run.setup.software_stack, name_framework(run), run.spec.model.name);
     std::string suffix;
     if (strategies_.size() > 1 || request_.choose_layouts) suffix += "_" + run.spec.parallel.strategy;
     if (run.runs > 1) suffix += fmt::format("_r{}", run.run);

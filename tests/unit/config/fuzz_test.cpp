@@ -124,6 +124,15 @@ void fuzz(const std::string& text, int mutations, unsigned seed) {
 
 TEST(Fuzz, DamagedDefaultsNeverCrash) { fuzz(std::string(default_config_text()), k_inputs, 1); }
 
+TEST(Fuzz, DamagedOlderFilesNeverCrash) {
+  fuzz(eight_devices("benchmarking: {warmup: {skip_first_n_steps: 1}, runs: {default_num_runs: 2}}\n"
+                     "comparison: {plots: {dpi: 300}, report: {format: markdown}}\n"
+                     "profiling: {enabled: true, schedule: {wait: 1}}\n"
+                     "paths: {nemo: {data_dir: /d}, tprimat: {output_dir: ./o}}\n"
+                     "frameworks: {fsdp: {supported_platforms: [amd], amd: {enabled: true}}}\n"),
+       k_inputs / 4, 3);
+}
+
 TEST(Fuzz, DamagedLayoutsNeverCrash) {
   fuzz(
       eight_devices("benchmarking: {enhanced_metrics: {cloud_costs: {nvidia_h100_8gpu_per_hour: 32.0}, hardware_specs: "
