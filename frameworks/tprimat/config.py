@@ -298,7 +298,7 @@ class Config(Settings):
         without a framework, the platform's own."""
         self.get_model_config(model)
         platforms = {name_platform(platform): self._get_platform(platform)} if platform else self.resolved.platforms
-        wanted = name_framework(framework) if framework else None
+        wanted = name_framework(framework) if framework is not None else None
         usual = [name for name, facts in platforms.items() if wanted in (None, facts.framework)]
         able = [name for name in platforms if wanted in self.resolved.files[name]]
         if not usual and not able:

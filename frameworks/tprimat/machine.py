@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
 import pathlib
 import platform
 import re
 import sys
+from importlib import metadata
 from typing import Any
 
 PACKAGES = ("torch", "transformers", "accelerate", "lightning", "pytorch-lightning", "nemo-toolkit", "megatron-core",
@@ -97,6 +97,6 @@ def describe_environment(device: Any) -> dict[str, str]:
 
 def find_version(package: str) -> str | None:
     try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
         return None

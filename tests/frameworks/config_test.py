@@ -167,6 +167,8 @@ class Facts(InFolder):
         self.assertEqual(config.get_benchmark_filename("amd", "qwen", "deepspeed"), "train_amd_deep_qwen.json")
         with self.assertRaisesRegex(ValueError, "no platform of nvd runs the framework 'prim'"):
             config.get_log_filename("llama", "prim", "nvd")
+        with self.assertRaisesRegex(ValueError, "no platform of nvd, amd runs the framework ''"):
+            config.get_benchmark_filename("", "llama")
         with mock.patch.dict(os.environ, CONFIG_OUTPUT_DIR="/elsewhere"):
             self.assertEqual(self.load().get_output_dir(), "/elsewhere")
 

@@ -254,6 +254,7 @@ class LightningStandIn(InFolder):
             from tprimat.lightning import BenchmarkCallback
         self.assertTrue(issubclass(BenchmarkCallback, module.Callback))
         self.callback = BenchmarkCallback(tokens_per_step=64)
+        self.addCleanup(self.callback.finish)  # before its folder is gone
         strategy = types.SimpleNamespace(root_device=None, reduce=lambda value, reduce_op: value)
         self.trainer = types.SimpleNamespace(strategy=strategy, global_step=0, callback_metrics={})
         self.optimizer = types.SimpleNamespace(param_groups=[{"lr": 0.5}])
@@ -285,6 +286,30 @@ class LightningStandIn(InFolder):
         records = paths.read_records("steps.jsonl")
         self.assertEqual((records[0]["loss"], records[0]["grad_norm"]), (7.5, 0.125))
         self.assertLess(records[1]["time_seconds"], 0.5)
+
+
+    def test_nemos_layout_and_batch_are_in_the_result(self):
+        class MegatronStrategy(types.SimpleNamespace):
+            pass
+
+        self.trainer.strategy = MegatronStrategy(
+            root_device=None, reduce=lambda value, reduce_op: value, tensor_model_parallel_size=2,
+            pipeline_model_parallel_size=1, context_parallel_size=1)
+        self.trainer.datamodule = types.SimpleNamespace(micro_batch_size=1, global_batch_size=32, seq_length=2048)
+        self.trainer.world_size, self.trainer.max_steps, self.trainer.precision = 8, 2, "bf16-mixed"
+        self.trainer.optimizers, self.trainer.gradient_clip_val = [self.optimizer], 1.0
+        self.callback = type(self.callback)(output_dir="results", model_name="llama")
+        self.callback.on_train_start(self.trainer, None)
+        self.run_batch(1.0, True)
+        self.run_batch(1.0, True)
+        self.callback.on_train_end(self.trainer, None)
+        result = json.loads(pathlib.Path("results/train_unknown_nemo_llama.json").read_text(encoding="utf-8"))
+        self.assertEqual((result["status"], result["framework"], result["precision"]), ("complete", "nemo", "bf16"))
+        training, layout = result["training_config"], result["parallelism_config"]
+        self.assertEqual((training["global_batch_size"], training["sequence_length"]), (32, 2048))
+        self.assertEqual((layout["tensor_model_parallel_size"], layout["data_parallel_size"]), (2, 4))
+        self.assertEqual(layout["gradient_accumulation_steps"], 8)
+        self.assertEqual({record["tokens"] for record in paths.read_records("results/steps.jsonl")}, {32 * 2048})
 
 
 class Installation(InFolder):

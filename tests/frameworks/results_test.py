@@ -290,6 +290,7 @@ class Ends(InFolder):
             broken.step(1)
             self.assertEqual(load("output/train_cpu_tran_llama.json.before")["status_reason"],
                              "the training ended after step 1 of 12: the next training began")
+            broken.end()
         code = CRASHING.format(tests=str(paths.HERE)) + "results_test.Training().run()\n"
         subprocess.run([sys.executable, "-c", code], capture_output=True, env={**os.environ, **NO_PROGRAM, "END": ""})
         self.assertEqual((complete.callback.file, load()["status"]), (None, "complete"))
