@@ -44,6 +44,7 @@ ELSEWHERE = [
 ENDS = [
     (r"^tprimat compare", {0, 3, 5, 6}),
     (r"--target-days", {0, 1}),
+    (r"^tprimat extract$", {0, 1, 2}),  # 2 in the folder of a page that makes no log
     (r"config init", {0, 2}),  # which does not overwrite
     (r"^tprimat doctor", {0, 1, 4}),
     (r"^tprimat run --(config|framework mega|framework nemo|launcher slurm)|^MOMENTS", {0, 2, 4}),

@@ -9,10 +9,12 @@
 #include "base/error.h"
 #include "extract/read_log.h"
 #include "extract/to_result.h"
+#include "result/result_file.h"
 #include "result/sampled_devices.h"
 #include "result/summary.h"
 #include "run/step_telemetry.h"
 #include "run/telemetry_report.h"
+#include "spec/model_catalogue.h"
 #include "telemetry/telemetry_file.h"
 
 namespace tprimat::suite {
@@ -98,17 +100,39 @@ ConfiguredFacts known_facts(const logs::ReadLog& read, const std::string& path, 
                               given);
 }
 
+// A result of older scripts may state framework, platform and model in its name alone: train_amd_prim_qwen.json.
+void add_facts_of_name(const logs::ReadLog& read, const std::string& path, ExtractOptions& options) try {
+  if (read.dialect == nullptr || read.dialect->id != "result" || path == "-") return;
+  constexpr const char* k_name = "the file's name";
+  logs::KnownFacts& known = options.known;
+  const RunResult named = load_run_result(path);
+  const logs::LoggedFacts& stated = read.log.facts;
+  if (!known.framework && !stated.framework) known.framework = named.framework, known.framework_from = k_name;
+  if (!known.platform && !stated.platform && named.platform) {
+    known.platform = named.platform;
+    known.assumed.push_back({"platform", std::string(enum_name(*named.platform)), k_name});
+  }
+  const std::string& model = named.model_info.name;  // not one that the catalogue would take for a certain size
+  if (known.model.empty() && !stated.model && !model.empty() && !find_model(model)) {
+    known.model = model, options.model_named_by = k_name;
+    if (options.configuration == nullptr) known.assumed.push_back({"model_info.name", model, k_name});
+  }
+} catch (const Error&) {  // compressed: what it states itself was read
+}
+
 }  // namespace
 
-std::vector<RunResult> extract_runs(const std::string& path, const ExtractOptions& options) {
+std::vector<RunResult> extract_runs(const std::string& path, const ExtractOptions& asked) {
   std::vector<RunResult> results;
-  for (const logs::ReadLog& read : logs::choose_attempts(logs::read_log(path, {options.format}), options.attempts)) {
+  for (const logs::ReadLog& read : logs::choose_attempts(logs::read_log(path, {asked.format}), asked.attempts)) {
+    ExtractOptions options = asked;
+    add_facts_of_name(read, path, options);
     const ConfiguredFacts facts = known_facts(read, path, options);
     results.push_back(logs::make_result(read, path, facts.known));
     for (const std::string& warning : facts.warnings) add_warning(results.back(), warning);
     join_telemetry(results.back(), options.telemetry);
-    logs::KnownFacts unconfigured = options.known;
-    if (facts.known.model != options.known.model || facts.known.shape) unconfigured.model.clear();
+    logs::KnownFacts unconfigured = asked.known;
+    if (facts.known.model != asked.known.model || facts.known.shape) unconfigured.model.clear();
     logs::warn_about_unknown_names(results.back(), unconfigured);
   }
   return results;

@@ -96,10 +96,11 @@ class LogGathering {
     for (LogPlace& place : list_log_places(configuration_.experiment, request_.output))
       gathering_.places.push_back(std::move(place));
     LogSearch search = search_logs(gathering_.places, request_.limits);
-    for (SkippedFile& file : search.skipped) gathering_.passed_over.push_back(std::move(file));
+    no_logs_ = std::move(search.skipped);
     open_all(search.logs);
     sort_candidates();
     for (Candidate& candidate : candidates_) choose(candidate);
+    for (SkippedFile& file : no_logs_) gathering_.passed_over.push_back(std::move(file));  // least of interest
     return std::move(gathering_);
   }
 
@@ -153,7 +154,7 @@ class LogGathering {
       std::error_code unreadable;
       if (named_files_.contains(fs::weakly_canonical(found.path, unreadable))) continue;
       if (++opened > k_max_opened)
-        pass_over(found.path, fmt::format("it is not among the {} newest", k_max_opened));
+        no_logs_.push_back({found.path, fmt::format("it is not among the {} newest", k_max_opened)});
       else
         open(found);
     }
@@ -162,7 +163,7 @@ class LogGathering {
   void open(const FoundLog& found) try {
     const LogPlace& place = gathering_.places[found.place];
     const logs::ReadLog read = logs::read_log(found.path, {request_.format, k_head_bytes});
-    if (read.log.steps.empty()) return pass_over(found.path, why_no_log(read));
+    if (read.log.steps.empty()) return no_logs_.push_back({found.path, why_no_log(read)});
     Candidate candidate;
     candidate.name = parse_log_name(found.below);
     candidate.log.path = found.path;
@@ -172,7 +173,7 @@ class LogGathering {
     candidate.unix_time = found.unix_time - (candidate.name.is_series ? k_slack_of_series_seconds : 0);
     if (identify(candidate, read, place)) candidates_.push_back(std::move(candidate));
   } catch (const Error& error) {
-    pass_over(found.path, error.problems().front().what);
+    no_logs_.push_back({found.path, error.problems().front().what});
   }
 
   static std::string why_no_log(const logs::ReadLog& read) {
@@ -253,6 +254,7 @@ class LogGathering {
   std::map<std::string, std::string> named_models_;  // model -> variable
   std::set<fs::path> named_files_;
   std::vector<Candidate> candidates_;
+  std::vector<SkippedFile> no_logs_;
   using Newest = std::pair<fs::path, fs::path>;  // training, and the log of it that was chosen
   std::map<decltype(std::declval<Candidate>().run()), Newest> newest_;
 };

@@ -62,6 +62,8 @@ class PlaceSearch {
       folders_.pop_front();
       list(folder);
     }
+    if (has_deeper_ && place_.incomplete.empty())
+      place_.incomplete = fmt::format("it has folders more than {} levels deep", place_.depth);
   }
 
  private:
@@ -93,7 +95,9 @@ class PlaceSearch {
     const bool is_link = S_ISLNK(facts.st_mode);
     if (is_link && ::stat(path.c_str(), &facts) != 0) return;
     if (S_ISDIR(facts.st_mode)) {
-      if (!is_link && !is_left_out(name) && depth < place_.depth) folders_.push_back({path, depth + 1});
+      if (is_link || is_left_out(name)) return;
+      if (depth < place_.depth) return folders_.push_back({path, depth + 1});
+      has_deeper_ |= place_.depth > 0;
       return;
     }
     if (!is_log_name(name, place_.any_name)) return;
@@ -110,6 +114,7 @@ class PlaceSearch {
   LogSearch& found_;
   std::deque<Folder> folders_;
   size_t entries_ = 0;
+  bool has_deeper_ = false;
 };
 
 // A file in two places counts for the first, or for the first that states its framework or model.

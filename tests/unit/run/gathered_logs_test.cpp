@@ -160,6 +160,15 @@ TEST_F(GatherTest, ASearchEndsAtItsLimit) {
   EXPECT_EQ(found.places.front().incomplete, "it has more than 10 entries");
 }
 
+TEST_F(GatherTest, FoldersThatAreTooDeepAreSpokenOf) {
+  put("output/1/2/3/4/5/6/7/llama.log", megatron_steps());
+  EXPECT_EQ(gather().places.front().incomplete, "");
+  put("output/1/2/3/4/5/6/7/8/llama.log", megatron_steps());
+  const Gathering found = gather();
+  EXPECT_EQ(found.places.front().logs, 1U);
+  EXPECT_EQ(found.places.front().incomplete, "it has folders more than 7 levels deep");
+}
+
 TEST_F(GatherTest, TheFolderOfAFrameworkIsBelievedWhereTheLogIsOpen) {
   put("Primus/output/me/train.log", dump(sizes(28, 3584)) + megatron_steps());
   put("Primus/src/train.log", dump(sizes(28, 3584)) + megatron_steps());
