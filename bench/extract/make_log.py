@@ -2,10 +2,12 @@
 """Writes a synthetic Megatron-LM log of many interleaved ranks, of a given size.
 
     bench/extract/make_log.py --gigabytes 2 --ranks 64 > /dev/shm/megatron.log
+    bench/extract/make_log.py --gigabytes 0.38 --ranks 1 --other-lines 12 > /dev/shm/wordy.log
 
 Every rank prints every iteration, in an order that changes from step to step, with its own clock: nothing on two lines
 of a step is the same but the training's own figures. Between the steps stand what such logs hold besides: warnings,
-data-loader lines, timers, evaluations. The same arguments give the same bytes.
+data-loader lines, timers, evaluations. The same arguments give the same bytes. With --other-lines, that many lines that are no records follow
+each step: 0.38 GB are 200 000 steps.
 """
 import argparse
 import datetime
@@ -40,10 +42,33 @@ def other_lines(step, ranks, rng):
             yield f"[default{each}]:[Rank {each}] data loader: {rng.randrange(1000)} batches prefetched, queue {rng.random():.3f}\n"
 
 
+def wordy_lines(step, count, rng):
+    """What data loaders, NCCL, HTTP clients and timers print at their most talkative."""
+    kinds = (
+        lambda: f"DEBUG:dataloader.worker: worker {rng.randrange(8)} fetched batch {step * 12} of shard "
+                f"{rng.randrange(100):05d} in {rng.random():.4f} s, queue depth {rng.randrange(16)}, cache hits "
+                f"{rng.randrange(4096)}, misses {rng.randrange(64)}\n",
+        lambda: f"node{rng.randrange(8):02d}:{rng.randrange(99999)}:{rng.randrange(99999)} [{rng.randrange(8)}] NCCL INFO Channel "
+                f"{rng.randrange(32):02d}/0 : {rng.randrange(8)}[{rng.randrange(8)}] -> {rng.randrange(8)}[{rng.randrange(8)}] via "
+                f"P2P/CUMEM/read, {rng.randrange(1 << 20)} bytes\n",
+        lambda: f"INFO:urllib3.connectionpool:https://metrics.example.com:443 \"POST /files/team/run/file_stream HTTP/1.1\" 200 "
+                f"{rng.randrange(999)} in {rng.random():.3f} s\n",
+        lambda: f"time (ms) | forward-compute: {400 + rng.random():.2f} | backward-compute: {700 + rng.random():.2f} | "
+                f"optimizer: {20 + rng.random():.2f} | all-grads-sync: {9 + rng.random():.2f}\n",
+        lambda: "/usr/lib/python3/dist-packages/torch/utils/checkpoint.py:429: UserWarning: please pass in use_reentrant=True "
+                "or use_reentrant=False explicitly.\n",
+        lambda: f"(trainer) step cache: {rng.randrange(4096)} entries, {rng.random() * 80:.3f} GB of 80 GB on device "
+                f"{rng.randrange(8)}, fragmentation {rng.random():.3f}\n",
+    )
+    for number in range(count):
+        yield kinds[number % len(kinds)]()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--gigabytes", type=float, default=2.0)
     parser.add_argument("--ranks", type=int, default=64)
+    parser.add_argument("--other-lines", type=int, default=0, help="lines after each step that are no records")
     parser.add_argument("--seed", type=int, default=7)
     options = parser.parse_args()
     rng = random.Random(options.seed)
@@ -54,7 +79,7 @@ def main():
         step += 1
         clock += datetime.timedelta(milliseconds=1205)
         block = "".join(iteration_lines(step, total, options.ranks, rng, clock)) + "".join(
-            other_lines(step, options.ranks, rng))
+            wordy_lines(step, options.other_lines, rng) if options.other_lines else other_lines(step, options.ranks, rng))
         size += len(block)
         out.write(block)
 

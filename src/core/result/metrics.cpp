@@ -78,6 +78,12 @@ Value read_total_time(const RunResult& result) {
   return plain(result.performance_metrics->total_time_seconds);
 }
 
+// An aborted run did not reach its target.
+Value read_time_to_train(const RunResult& result) {
+  return result.time_to_train && result.time_to_train->is_success() ? plain(result.time_to_train->seconds)
+                                                                    : std::nullopt;
+}
+
 // The loss of one step is noisy.
 Value read_final_loss(const RunResult& result) {
   const size_t window = final_loss_window(result);
@@ -190,6 +196,14 @@ constexpr Metric k_metrics[] = {
      .read = read_total_time,
      .unlike = with_work("total_steps"),
      .contradicted = "time of all steps"},
+    {.key = "time_to_train",
+     .title = "time to train",
+     .unit = "s",
+     .better = lower_is_better,
+     .format = MetricFormat::seconds,
+     .formula = "from run_start to run_stop of a run that reached its target quality",
+     .read = read_time_to_train,
+     .unlike = {"time_to_train_rules"}},
     {.key = "peak_memory_allocated_gb",
      .title = "memory allocated, peak",
      .unit = "GB",

@@ -93,7 +93,7 @@ void complete_older_result(RunResult& result) {
   const auto stored = result.performance_metrics;
   if (!result.step_times.empty()) {
     summarise_older_result(result, stored);
-  } else if (stored && result.status == RunStatus::complete) {
+  } else if (stored && result.status == RunStatus::complete && (!result.time_to_train || stored->tokens_per_second)) {
     result.contradictions = find_older_contradictions(result, *stored);
     if (const auto implied = contradicting_tokens_per_step(result, *stored))
       record_contradiction(result, *stored, *implied);

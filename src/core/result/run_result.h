@@ -9,6 +9,7 @@
 #include "result/machine_finding.h"
 #include "result/run_figures.h"
 #include "result/run_records.h"
+#include "result/time_to_train.h"
 #include "result/training_settings.h"
 #include "spec/model_spec.h"
 #include "spec/names.h"
@@ -143,6 +144,7 @@ struct RunResult {
   Warmup warmup;
   std::optional<StepStatistics> statistics;
   Derived derived;
+  std::optional<TimeToTrain> time_to_train;  // of a training that ends at a target quality
   std::optional<Prediction> prediction;
   std::vector<TelemetrySummary> telemetry;
   std::optional<StepTelemetry> step_telemetry;
@@ -191,6 +193,7 @@ struct RunResult {
         field("warmup", &R::warmup, "steps left out of the steady state"),
         field("statistics", &R::statistics, "of the steady step times"),
         field("derived", &R::derived, "figures computed from the above by named formulas"),
+        field("time_to_train", &R::time_to_train, "time to a target quality; absent: the training has none"),
         field("prediction", &R::prediction, "the planner's prediction for the run; absent: none was made"),
         field("telemetry", &R::telemetry, "readings of the machine's sensors"),
         field("step_telemetry", &R::step_telemetry, "readings of these sensors during each step"),

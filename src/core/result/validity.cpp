@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <set>
@@ -43,6 +44,10 @@ std::vector<bool> nan_entries(const RunResult& result) {
 }
 
 void add_reported_skips(const RunResult& result, Losses& lost) {
+  if (!result.events || std::ranges::none_of(*result.events, [](const RunEvent& event) {
+        return event.kind == EventKind::skipped_update;
+      }))
+    return;
   std::map<int64_t, size_t> entries;
   for (size_t i = 0; i < lost.size(); ++i) entries.emplace(step_number(result, i), i);
   for (const RunEvent& event : result.events.value_or(std::vector<RunEvent>())) {
@@ -139,15 +144,23 @@ void check_extracted_times(RunResult& result) {
 
 // A log that reports every tenth step does not show the last nine.
 int64_t report_interval(const RunResult& result) {
-  if (!result.steps || !result.steps->mean_of || result.steps->mean_of->empty()) return 1;
-  return std::max<int64_t>(1, result.steps->mean_of->back());
+  if (!result.steps) return 1;
+  int64_t interval = 1;
+  if (const auto& mean_of = result.steps->mean_of; mean_of && !mean_of->empty())
+    interval = std::max<int64_t>(interval, mean_of->back());
+  const auto& numbers = result.steps->numbers;
+  if (!numbers || numbers->size() < 2) return interval;
+  int64_t closest = std::numeric_limits<int64_t>::max();  // two records of single steps, such as iterations 10 and 20
+  for (size_t i = 1; i < numbers->size(); ++i) closest = std::min(closest, (*numbers)[i] - (*numbers)[i - 1]);
+  return std::max(interval, closest);
 }
 
 void check_steps(RunResult& result) {
   const auto steps = steps_reached(result);
   const auto asked = result.training_config.max_steps;
   if (result.step_times.empty()) {
-    if (!result.derived.tokens_per_second)
+    const bool has_time = result.time_to_train && result.time_to_train->is_success();
+    if (!result.derived.tokens_per_second && !has_time)
       condemn(result, FailureKind::steps_missing, "no step was recorded", RunStatus::failed);
     return;
   }

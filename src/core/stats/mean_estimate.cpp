@@ -1,6 +1,7 @@
 #include "stats/mean_estimate.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numbers>
 #include <vector>
@@ -28,25 +29,37 @@ std::vector<double> weigh_cosines(double n, double memory) {
 
 // Squares of the first cosine coefficients, sqrt(2/n)·Σ (x_t − mean)·cos(πj(t + ½)/n), j = 1 .. count. The cosines of
 // successive t follow from each other: cos((t+1)w) = 2·cos(w)·cos(tw) − cos((t−1)w).
-std::vector<double> squared_coefficients(std::span<const double> values, double centre, size_t count) {
+// Several frequencies are summed at once, so that their state stays in registers.
+constexpr size_t k_together = 8;
+using Lanes = std::array<double, k_together>;
+
+Lanes sum_cosines(std::span<const double> values, double centre, size_t first) {
   const double n = static_cast<double>(values.size());
-  std::vector<double> sum(count, 0.0), twice(count), now(count), before(count);
-  for (size_t j = 0; j < count; ++j) {
-    const double frequency = std::numbers::pi * static_cast<double>(j + 1) / n;
-    twice[j] = 2 * std::cos(frequency);
-    now[j] = before[j] = std::cos(frequency / 2);  // at t = 0, and at t = -1 by symmetry
+  Lanes sum{}, twice{}, now{}, before{};
+  for (size_t k = 0; k < k_together; ++k) {
+    const double frequency = std::numbers::pi * static_cast<double>(first + k + 1) / n;
+    twice[k] = 2 * std::cos(frequency);
+    now[k] = before[k] = std::cos(frequency / 2);  // at t = 0, and at t = -1 by symmetry
   }
   for (const double value : values) {
     const double deviation = value - centre;
-    for (size_t j = 0; j < count; ++j) {
-      sum[j] += deviation * now[j];
-      const double next = twice[j] * now[j] - before[j];
-      before[j] = now[j];
-      now[j] = next;
+    for (size_t k = 0; k < k_together; ++k) {
+      sum[k] += deviation * now[k];
+      const double next = twice[k] * now[k] - before[k];
+      before[k] = now[k];
+      now[k] = next;
     }
   }
-  for (double& each : sum) each *= each * 2 / n;
   return sum;
+}
+
+std::vector<double> squared_coefficients(std::span<const double> values, double centre, size_t count) {
+  const double n = static_cast<double>(values.size());
+  std::vector<double> squares;
+  for (size_t first = 0; first < count; first += k_together)
+    for (const double each : sum_cosines(values, centre, first)) squares.push_back(each * (each * 2 / n));
+  squares.resize(count);
+  return squares;
 }
 
 // A first-order process' spectrum at the frequency of cosine j, as a share of its spectrum at 0, which is what the

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -74,12 +75,39 @@ void print_leaf(const Json& value, bool ascii, std::string& out) {
     out += value.is_null() ? "null" : value.get<bool>() ? "true" : "false";
 }
 
+// Prints the elements of a series. One that repeats the fraction before it, as a constant learning rate does, copies
+// its digits.
+class SeriesPrinter {
+ public:
+  explicit SeriesPrinter(std::string& out) : out_(out) {}
+
+  // False: it is no fraction.
+  bool print(const Json& value) {
+    if (!value.is_number_float()) return false;
+    const auto bits = std::bit_cast<uint64_t>(value.get<double>());
+    const size_t start = out_.size();
+    if (bits == bits_ && length_ > 0)
+      out_.append(out_, start_, length_);
+    else
+      print_fraction(value.get<double>(), out_);
+    bits_ = bits, start_ = start, length_ = out_.size() - start;
+    return true;
+  }
+
+ private:
+  std::string& out_;
+  uint64_t bits_ = 0;
+  size_t start_ = 0, length_ = 0;  // of the fraction before
+};
+
 void print_compact(const Json& value, bool ascii, std::string& out) {
   if (!value.is_structured()) return print_leaf(value, ascii, out);
   const bool list = value.is_array();
   out += list ? '[' : '{';
+  SeriesPrinter series(out);
   for (size_t i = 0; i < value.size(); ++i) {
     if (i > 0) out += ',';
+    if (list && series.print(value[i])) continue;
     if (!list) {
       print_text(value.items()[i].key, ascii, out);
       out += ':';

@@ -147,7 +147,10 @@ std::vector<ReadLog> split_by_work(ReadLog run) {
     parts.back().differs = std::exchange(differs, std::move(differences));
     first = i;
   }
-  if (parts.empty()) return {std::move(run)};
+  if (parts.empty()) {
+    parts.push_back(std::move(run));  // `return {..}` would copy its steps
+    return parts;
+  }
   parts.push_back(cut_out(run, attempts, first, attempts.size()));
   parts.back().differs = std::move(differs);
   for (ReadLog& part : parts) correct_facts(part.log);

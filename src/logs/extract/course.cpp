@@ -200,13 +200,10 @@ std::optional<int64_t> count_skipped_updates(const Course& course, const Extract
 
 std::vector<double> series(const Course& course, Figure ExtractedStep::*member) {
   std::vector<double> values;
-  bool any = false;
-  for (const ExtractedStep* step : course) {
-    const Figure figure = step->*member;
-    any |= figure.known();
-    values.push_back(figure.value_or(k_nan));
-  }
-  if (!any) values.clear();
+  const auto has_it = [member](const ExtractedStep* step) { return (step->*member).known(); };
+  if (std::ranges::none_of(course, has_it)) return values;
+  values.reserve(course.size());
+  for (const ExtractedStep* step : course) values.push_back((step->*member).value_or(k_nan));
   return values;
 }
 

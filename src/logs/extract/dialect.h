@@ -50,6 +50,7 @@ struct Dialect {
   int64_t counts_from = 1;          // number of the first step of a training
   bool one_optimizer = true;        // so a skipped update is a step without an update
   bool evaluation_in_times = true;  // a step's time may hold an evaluation that was reported before it
+  bool labels_own_pauses = false;   // the reader marks the steps whose time holds an evaluation or a checkpoint
 
   // A line without one of these (four bytes or more each, as rare as possible) is never shown to the reader.
   std::vector<std::string_view> anchors = {};

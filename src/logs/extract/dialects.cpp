@@ -10,11 +10,11 @@ namespace tprimat::logs {
 
 // Each is defined in dialects/<id>.cpp; dialects with a common reader share a file.
 Dialect composer_dialect(), csv_dialect(), deepspeed_dialect(), deepspeed_rlhf_dialect(), gpt_neox_dialect(),
-    hf_trainer_dialect(), litgpt_dialect(), llmc_dialect(), llmc_main_dialect(), megatron_bridge_dialect(),
-    megatron_deepspeed_dialect(), megatron_dialect(), mlperf_dialect(), modded_nanogpt_dialect(), nanotron_dialect(),
-    native_dialect(), nemo1_dialect(), nemo2_dialect(), picotron_dialect(), primus_dialect(),
-    primus_torchtitan_dialect(), result_dialect(), steps_dialect(), tfevents_dialect(), torchtitan_dialect(),
-    trainer_state_dialect();
+    hf_trainer_dialect(), litgpt_dialect(), llama_factory_dialect(), nanogpt_dialect(), llmc_dialect(),
+    llmc_main_dialect(), megatron_bridge_dialect(), megatron_deepspeed_dialect(), megatron_dialect(), mlperf_dialect(),
+    modded_nanogpt_dialect(), nanotron_dialect(), native_dialect(), nemo1_dialect(), nemo2_dialect(),
+    picotron_dialect(), primus_dialect(), primus_torchtitan_dialect(), result_dialect(), steps_dialect(),
+    tfevents_dialect(), torchtitan_dialect(), trainer_state_dialect();
 
 const std::vector<Dialect>& dialects() {
   static const std::vector<Dialect> list = {
@@ -38,6 +38,8 @@ const std::vector<Dialect>& dialects() {
       llmc_dialect(),
       llmc_main_dialect(),
       modded_nanogpt_dialect(),
+      nanogpt_dialect(),
+      llama_factory_dialect(),
       mlperf_dialect(),
       steps_dialect(),
       trainer_state_dialect(),

@@ -9,6 +9,7 @@
 
 #include "extract/figure.h"
 #include "result/kinds.h"
+#include "result/time_to_train.h"
 #include "result/training_settings.h"
 #include "spec/names.h"
 #include "text/fields.h"
@@ -136,6 +137,7 @@ struct ExtractedLog {
   std::map<RankMemory, double> memory_gb;               // the highest value of each kind on each rank, GB = 1e9 bytes
   std::vector<LogEvent> events;                         // in the order of the log
   std::map<EventKind, int64_t> event_counts;            // those beyond k_max_events included
+  std::optional<TimeToTrain> time_to_train;             // where a target quality ends the training
   std::vector<std::string> notes;                       // sentences a reader must know before trusting the figures
 };
 

@@ -70,6 +70,13 @@ void label_pauses(ExtractedLog& log, EventKind kind, bool ExtractedStep::*label)
   for (const size_t index : labelled) log.steps[index].*label = true;
 }
 
+// As above, where the reader set the labels.
+void drop_usual_label(ExtractedLog& log, bool ExtractedStep::*label) {
+  const auto count = std::count_if(log.steps.begin(), log.steps.end(), [&](const auto& step) { return step.*label; });
+  if (2 * count <= std::ssize(log.steps)) return;
+  for (ExtractedStep& step : log.steps) step.*label = false;
+}
+
 // Every NaN loss or gradient norm is an event, even if the dialect does not report it.
 void add_nan_events(ExtractedLog& log) {
   std::set<int64_t> told;
@@ -156,12 +163,17 @@ void merge_common(ExtractedLog& log, ExtractedLog common) {
   place_events(log);
 }
 
-void label_steps(ExtractedLog& log, bool evaluation_in_times) {
+void label_steps(ExtractedLog& log, const Dialect* dialect) {
   log.mixed = find_mixture(log);
   drop_impossible_times(log);
   set_intervals(log);
   add_nan_events(log);
-  if (evaluation_in_times) label_pauses(log, EventKind::evaluation, &ExtractedStep::with_evaluation);
+  if (dialect != nullptr && dialect->labels_own_pauses) {
+    drop_usual_label(log, &ExtractedStep::with_evaluation);
+    return drop_usual_label(log, &ExtractedStep::with_checkpoint);
+  }
+  if (dialect == nullptr || dialect->evaluation_in_times)
+    label_pauses(log, EventKind::evaluation, &ExtractedStep::with_evaluation);
   label_pauses(log, EventKind::checkpoint, &ExtractedStep::with_checkpoint);
 }
 

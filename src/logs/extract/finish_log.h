@@ -1,5 +1,6 @@
 #pragma once
 
+#include "extract/dialect.h"
 #include "extract/extracted_log.h"
 
 namespace tprimat::logs {
@@ -10,6 +11,6 @@ void merge_common(ExtractedLog& log, ExtractedLog common);
 
 // Derives facts from the whole series: how many steps each record averages, NaN losses, and the steps that hold an
 // evaluation or a checkpoint, which was reported between them and the record before.
-void label_steps(ExtractedLog& log, bool evaluation_in_times);
+void label_steps(ExtractedLog& log, const Dialect* dialect);
 
 }  // namespace tprimat::logs

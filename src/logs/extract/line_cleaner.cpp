@@ -246,13 +246,17 @@ void append_stripped(std::string_view raw, std::string& storage) {
   }
 }
 
+// "[0m" anywhere. Brackets are rare, and memchr is several times as fast as memmem.
+bool holds_lost_reset(std::string_view lines) {
+  for (size_t at = lines.find('['); at != std::string_view::npos; at = lines.find('[', at + 1))
+    if (lines.substr(at).starts_with("[0m")) return true;
+  return false;
+}
+
 }  // namespace
 
 std::string_view LineCleaner::strip_escapes(std::string_view lines, std::string& storage) {
-  const auto holds = [&](std::string_view mark) {
-    return ::memmem(lines.data(), lines.size(), mark.data(), mark.size()) != nullptr;
-  };
-  if (!holds("\x1b") && !holds("[0m")) return lines;
+  if (std::memchr(lines.data(), '\x1b', lines.size()) == nullptr && !holds_lost_reset(lines)) return lines;
   storage.clear();
   while (!lines.empty()) {
     const size_t length = std::min(lines.find('\n'), lines.size() - 1) + 1;

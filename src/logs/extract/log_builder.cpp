@@ -143,6 +143,7 @@ int64_t LogBuilder::last_step() const { return log_.steps.empty() ? -1 : log_.st
 
 ExtractedStep* LogBuilder::find(int64_t step) {
   const auto first = log_.steps.begin() + static_cast<std::ptrdiff_t>(attempt_start_);
+  if (first == log_.steps.end() || log_.steps.back().step < step) return nullptr;  // most records are the next step
   const auto found = std::lower_bound(first, log_.steps.end(), step,
                                       [](const ExtractedStep& each, int64_t wanted) { return each.step < wanted; });
   return found != log_.steps.end() && found->step == step ? &*found : nullptr;

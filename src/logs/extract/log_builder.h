@@ -48,6 +48,7 @@ class LogBuilder {
   void replace_settings(const std::map<std::string, std::string>& later);  // overwrites the values of existing keys
   void set_total(const std::string& key, const std::string& value);        // from the end of a run
   LoggedFacts& facts() { return log_.facts; }
+  void set_time_to_train(std::optional<TimeToTrain> time) { log_.time_to_train = std::move(time); }
 
   void mark_start() { started_ = true; }  // a line that only the start of a run prints
   bool states_facts() const;              // or settings other than totals, or a start

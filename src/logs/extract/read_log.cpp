@@ -271,7 +271,7 @@ ReadLog read_document(const Dialect& dialect, const std::string& whole) {
   ReadLog result;
   result.log = log.take();
   apply_settings(result.log.settings, result.log.facts);
-  label_steps(result.log, dialect.evaluation_in_times);
+  label_steps(result.log, &dialect);
   result.dialect = &dialect;
   result.confidence = 1.0;
   result.bytes = static_cast<int64_t>(whole.size());
@@ -281,7 +281,8 @@ ReadLog read_document(const Dialect& dialect, const std::string& whole) {
 
 // Why a log has no steps, for the user.
 std::string explain_nothing(const ReadLog& read) {
-  if (!read.log.steps.empty()) return "";
+  const auto& time_to_train = read.log.time_to_train;
+  if (!read.log.steps.empty() || (time_to_train && time_to_train->status)) return "";
   if (read.bytes == 0) return "the file is empty";
   if (!read.log.events.empty()) return "";  // its events explain more
   if (read.dialect != nullptr) return fmt::format("it looks like {}, but reports no step", read.dialect->title);

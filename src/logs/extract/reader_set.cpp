@@ -142,7 +142,7 @@ ExtractedLog ReaderSet::take(const Winner& winner) {
   ExtractedLog log;
   if (winner.candidate != nullptr) log = winner.candidate->log->take();
   merge_common(log, common_log_->take());
-  label_steps(log, winner.candidate == nullptr || winner.candidate->dialect->evaluation_in_times);
+  label_steps(log, winner.candidate == nullptr ? nullptr : winner.candidate->dialect);
   return log;
 }
 

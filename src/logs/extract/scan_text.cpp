@@ -1,8 +1,13 @@
 #include "extract/scan_text.h"
 
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <bit>
 #include <charconv>
 #include <chrono>
 #include <cstdint>
+#include <cstring>
 #include <string>
 
 #include "text/words.h"
@@ -166,7 +171,40 @@ std::string_view trim(std::string_view text) {
   return text;
 }
 
-bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+namespace {
+namespace hn = hwy::HWY_NAMESPACE;
+constexpr hn::CappedTag<uint8_t, 16> k_bytes;
+
+// A bit for each of the places from `bytes` on where the first and the last byte of a text fit.
+uint64_t fitting_places(const uint8_t* bytes, std::string_view part) {
+  const auto first = hn::Set(k_bytes, static_cast<uint8_t>(part.front()));
+  const auto last = hn::Set(k_bytes, static_cast<uint8_t>(part.back()));
+  const auto fits =
+      hn::And(hn::Eq(hn::LoadU(k_bytes, bytes), first), hn::Eq(hn::LoadU(k_bytes, bytes + part.size() - 1), last));
+  uint64_t places = 0;
+  hn::StoreMaskBits(k_bytes, fits, reinterpret_cast<uint8_t*>(&places));
+  return places;
+}
+
+}  // namespace
+
+// Many places at once: where the first and the last byte fit, the others are compared. A search for the first byte
+// alone stops at every blank and every "e".
+size_t find_text(std::string_view text, std::string_view part) {
+  const size_t places = hn::Lanes(k_bytes);
+  if (part.size() < 2 || text.size() < part.size() + places) return text.find(part);
+  const auto* bytes = reinterpret_cast<const uint8_t*>(text.data());
+  const size_t end = text.size() - (part.size() - 1) - places;  // of the last block, which overlaps the one before
+  for (size_t at = 0;; at = std::min(at + places, end)) {
+    for (uint64_t fits = fitting_places(bytes + at, part); fits != 0; fits &= fits - 1) {
+      const size_t place = at + static_cast<size_t>(std::countr_zero(fits));
+      if (std::memcmp(text.data() + place, part.data(), part.size()) == 0) return place;
+    }
+    if (at == end) return std::string_view::npos;
+  }
+}
+
+bool contains(std::string_view text, std::string_view part) { return find_text(text, part) != std::string_view::npos; }
 
 std::optional<std::string_view> text_after(std::string_view text, std::string_view mark) {
   if (!skip_past(text, mark)) return std::nullopt;
@@ -175,11 +213,11 @@ std::optional<std::string_view> text_after(std::string_view text, std::string_vi
 
 std::optional<std::string_view> text_between(std::string_view text, std::string_view open, std::string_view close) {
   if (!skip_past(text, open)) return std::nullopt;
-  return text.substr(0, text.find(close));
+  return text.substr(0, find_text(text, close));
 }
 
 bool skip_past(std::string_view& text, std::string_view mark) {
-  const size_t at = text.find(mark);
+  const size_t at = find_text(text, mark);
   if (at == std::string_view::npos) return false;
   text.remove_prefix(at + mark.size());
   return true;

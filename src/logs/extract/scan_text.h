@@ -12,6 +12,7 @@ namespace tprimat::logs {
 
 std::string_view trim(std::string_view text);  // blanks and tabs at both ends
 bool contains(std::string_view text, std::string_view part);
+size_t find_text(std::string_view text, std::string_view part);  // as text.find(part), faster
 
 // The text behind the first `mark`; nothing if there is none.
 std::optional<std::string_view> text_after(std::string_view text, std::string_view mark);

@@ -206,11 +206,21 @@ void warn_about_times(RunResult& result, const ReadLog& read) {
                             read.runner_up.empty() ? "" : fmt::format(" ({} is next)", read.runner_up)));
 }
 
+// Of a log without steps.
+bool holds_evaluations_alone(const ReadLog& read) {
+  const auto evaluations = read.log.event_counts.find(EventKind::evaluation);
+  const auto& time = read.log.time_to_train;
+  return read.log.steps.empty() && evaluations != read.log.event_counts.end() && !(time && time->is_success());
+}
+
 void judge_end(RunResult& result, const ReadLog& read) {
   result.status = RunStatus::complete;
   if (const auto cause = explain_end(read.log)) {
     result.status = RunStatus::failed;
     result.status_reason = cause->sentence;
+    if (contains(cause->sentence, "with an error: run_stop with status "))  // no process ended
+      result.status_reason = fmt::format("the target was not reached: run_stop with status {}",
+                                         printable(read.log.time_to_train->status.value_or("unknown")));
     result.failure_kind = cause->kind;
     result.failed_rank = cause->rank;
   } else if (!read.log.mixed.empty()) {
@@ -220,11 +230,15 @@ void judge_end(RunResult& result, const ReadLog& read) {
   } else if (!read.why_nothing.empty()) {
     result.status = RunStatus::failed;
     result.status_reason = read.why_nothing;
-  } else if (const auto evaluations = read.log.event_counts.find(EventKind::evaluation);
-             read.log.steps.empty() && evaluations != read.log.event_counts.end()) {
+  } else if (read.log.time_to_train && !read.log.time_to_train->status) {
     result.status = RunStatus::invalid;
-    result.status_reason = fmt::format("the log reports no training step, only {} evaluation{}", evaluations->second,
-                                       evaluations->second == 1 ? "" : "s");
+    result.failure_kind = FailureKind::steps_missing;
+    result.status_reason = "the log ends before run_stop";
+  } else if (holds_evaluations_alone(read)) {
+    const int64_t count = read.log.event_counts.at(EventKind::evaluation);
+    result.status = RunStatus::invalid;
+    result.status_reason =
+        fmt::format("the log reports no training step, only {} evaluation{}", count, count == 1 ? "" : "s");
   }
 }
 
@@ -277,6 +291,7 @@ RunResult make_result(const ReadLog& read, const std::string& path, const KnownF
   result.timestamp = start_of(course);
   fill_device(result, facts, read.log);
   fill_training(result, facts);
+  result.time_to_train = read.log.time_to_train;
   if (!tokens_per_step(result)) result.training_config.tokens_per_step = stated_tokens(course);
   settle_model(result, stated, known.model, known.shape);
   fill_series(result, course);

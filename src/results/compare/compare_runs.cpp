@@ -9,6 +9,7 @@
 #include "base/parallel_for.h"
 #include "compare/contender.h"
 #include "compare/gates.h"
+#include "compare/time_to_train.h"
 #include "compare/versions.h"
 #include "spec/model_catalogue.h"
 #include "spec/tsv_rows.h"
@@ -166,6 +167,8 @@ Pair compare_pair(const ModelGroup& group, const std::vector<RateEvidence>& evid
   pair.comparable = pair.fairness != Fairness::not_comparable;
   pair.versions = !find_versions(before.first(), after.first()).empty();
   judge_pair(pair, evidence[reference], evidence[subject], margins_of(options));
+  pair.time_to_train = compare_times(before, after);
+  if (!pair.ratio && pair.time_to_train) pair.verdict = judge(pair.time_to_train->ratio, options.smallest_effect);
   for (const Metric& metric : metrics()) {
     const auto low = read_figure(before, metric), high = read_figure(after, metric);
     if (metric.better == Direction::neither || !low || !high || low->value == 0 || high->value == 0 ||

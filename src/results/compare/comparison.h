@@ -151,6 +151,12 @@ struct PairStatistics {
   }
 };
 
+// The times that two trainings to one target quality took.
+struct TimeComparison {
+  std::optional<Estimate> ratio;  // reference / subject: above 1 the subject needs less; nothing: not comparable
+  std::string sentence;           // both times, or why they are not comparable
+};
+
 // Subject against reference, both indices into the group's contenders.
 struct Pair {
   size_t subject = 0, reference = 0;
@@ -164,7 +170,8 @@ struct Pair {
   std::map<std::string, double> ratios;           // subject / reference of further metrics, by key
   std::optional<LogRatio> measured = {};          // behind `ratio`, of step times, reference / subject; where there is
   std::optional<PairStatistics> statistics = {};  // an interval, and then these are there too
-  std::optional<std::string> unquiet = {};        // rates of a side whose runs differ too much for a verdict
+  std::optional<TimeComparison> time_to_train = {};  // where both sides have a target quality
+  std::optional<std::string> unquiet = {};           // rates of a side whose runs differ too much for a verdict
 };
 
 // Runs of one model. Different models are never a pair.

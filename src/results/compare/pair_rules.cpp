@@ -12,6 +12,7 @@
 #include "compare/figure_meanings.h"
 #include "compare/machine_differences.h"
 #include "compare/series.h"
+#include "compare/time_to_train.h"
 #include "compare/versions.h"
 #include "result/printed_settings.h"
 #include "result/summary.h"
@@ -249,6 +250,9 @@ constexpr std::array k_pair_rules = {
     PairRule{"same_measurement", error, "one is a copy of the other: the times of all steps are equal",
              "a copy is not a second run, even if its file states different facts",
              "compare an independent run, or remove the copy", check_same_measurement},
+    PairRule{"nothing_common", error, "the two sides have no figure of speed in common",
+             "a time to train is no rate, and times to different targets are different work",
+             "compare runs of one benchmark, or logs that report their steps", check_nothing_common},
     PairRule{"learning_rate", error, "the learning-rate schedules differ, so the training differs", k_other_training,
              "give both frameworks the same schedule: peak, end, shape, warm-up", check_schedule},
     PairRule{"loss", error, "the loss curves disagree, so the training differs", k_other_training,
@@ -282,6 +286,9 @@ constexpr std::array k_pair_rules = {
     PairRule{"machine_findings", warning, "tprimat doctor found more before the runs of one side",
              "a busy, hot or throttled machine is slower, whatever it runs",
              "fix the findings of tprimat doctor there, and run again", check_machine_findings},
+    PairRule{"time_to_train_rules", warning, "the times to train follow different rules and are not compared",
+             "another benchmark, target or evaluation is other work",
+             "compare runs of one benchmark and division that reached one target", check<find_other_rules>},
     PairRule{"memory_meaning", warning, "the memory figures mean different things and are not compared",
              "allocated, reserved and device-used memory differ by gigabytes within one run",
              "record the same kind of memory on both sides", check_memory},

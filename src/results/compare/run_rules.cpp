@@ -10,6 +10,7 @@
 #include "compare/load_runs.h"
 #include "compare/plausibility.h"
 #include "compare/run_checks.h"
+#include "compare/time_to_train.h"
 #include "result/summary.h"
 #include "text/format.h"
 
@@ -82,6 +83,8 @@ Figures check_skipped_updates(const LoadedRun& run) {
 
 bool has_model(const RunResult& run) { return !run.model_info.name.empty(); }
 bool has_rate(const RunResult& run) { return run.derived.tokens_per_second_per_gpu.has_value(); }
+// A training to a target quality has a time instead, if its log has no steps.
+bool has_rate_or_time(const RunResult& run) { return has_rate(run) || stands_for_rate(run); }
 bool has_precision(const RunResult& run) { return run.precision.has_value(); }
 bool has_shape(const RunResult& run) { return run.model_info.shape.has_value(); }
 // The framework's own rate does not need it, but the work per token depends on it.
@@ -110,7 +113,7 @@ Figures check_known(const Contender& c) {
   const auto lacks = [](const LoadedRun& run) { return !has(run.result); };
   const auto run = std::ranges::find_if(c.runs, lacks);
   if (run == c.runs.end()) return std::nullopt;
-  std::string text = has == has_rate ? list_missing_inputs(run->result) : "";
+  std::string text = has == has_rate_or_time ? list_missing_inputs(run->result) : "";
   if (!std::ranges::all_of(c.runs, lacks)) text += fmt::format("{}in {}", text.empty() ? "" : ", ", file_name(*run));
   return text;
 }
@@ -191,7 +194,7 @@ constexpr std::array k_run_rules = {
             "name it: tprimat extract --model NAME, or model_info.name in a file of your own", check_known<has_model>},
     RunRule{"rate_missing", error, "there is no rate to compare", k_unknown_side,
             "pass the missing facts to tprimat extract (--global-batch-size, --sequence-length, --devices)",
-            check_known<has_rate>},
+            check_known<has_rate_or_time>},
     RunRule{"figure_contradiction", warning, "a figure in the file contradicts its own inputs",
             "peak, formula, shape or price was changed after the run; the figures shown are recomputed",
             "check the shape, the peak and the price in the file", check_contradictions<Contradiction::Kind::figure>},

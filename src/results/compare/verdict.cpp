@@ -169,7 +169,7 @@ std::string explain_interval(const Pair& pair, double smallest_effect) {
 
 // Why, in words: "the interval 1.53 to 1.57 lies beyond 1 %".
 std::string explain(const Pair& pair, double smallest_effect) {
-  if (!pair.ratio) return "one side has no rate per device";
+  if (!pair.ratio) return pair.time_to_train ? pair.time_to_train->sentence : "one side has no rate per device";
   if (!pair.statistics)
     return "there is no interval: one side has only averages or its framework's own rate, or fewer than five "
            "steady steps";

@@ -41,6 +41,7 @@ Json figures_to_json(const Contender& contender) {
 Json contender_to_json(const Contender& contender) {
   Json facts = Json::object(), files = Json::array(), warnings = Json::array();
   for (const RunFact& fact : list_facts(contender)) facts[fact.name] = fact.text();
+  for (const RunFact& fact : list_target_facts(contender)) facts[fact.name] = fact.text();
   for (const LoadedRun& run : contender.runs) {
     files.push_back(run.path);
     for (const std::string& warning : run.result.warnings) warnings.push_back(warning);
@@ -52,6 +53,15 @@ Json contender_to_json(const Contender& contender) {
           {"figures", figures_to_json(contender)},
           {"findings", findings_to_json(contender.findings)},
           {"warnings", warnings}};
+}
+
+// Times to train stay comparable where rates are not: their rules alone decide.
+void add_times(Json& json, const Pair& pair) {
+  if (!pair.time_to_train) return;
+  const TimeComparison& times = *pair.time_to_train;
+  json["time_to_train"] = {{"comparable", times.ratio.has_value()},
+                           {"ratio", times.ratio ? to_json(*times.ratio) : Json(nullptr)},
+                           {"sentence", times.sentence}};
 }
 
 // Verdict and ratios are null if withheld, so that JSON does not show a winner either. The raw ratio of the rates is
@@ -71,6 +81,7 @@ Json pair_to_json(const Comparison& comparison, const ModelGroup& group, const P
             {"headline", headline(comparison, group, pair)},
             {"findings", findings_to_json(pair.findings)}};
   if (pair.versions) json["versions"] = true;
+  add_times(json, pair);
   return json;
 }
 

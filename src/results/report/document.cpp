@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <span>
 #include <unordered_map>
 
@@ -31,6 +32,12 @@ std::span<const T> first_rows(const std::vector<T>& all) {
   return std::span(all).first(std::min(all.size(), k_max_rows));
 }
 
+std::string capitalized(std::string sentence) {
+  if (!sentence.empty())
+    sentence.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(sentence.front())));
+  return sentence;
+}
+
 DocumentPart list_headlines(const Comparison& comparison, const ModelGroup& group) {
   std::vector<Line> lines;
   if (group.against_best)
@@ -44,7 +51,12 @@ DocumentPart list_headlines(const Comparison& comparison, const ModelGroup& grou
                      group.against_best ? "" : "add --baseline RUN for one sentence per run"});
     return make_lines(std::move(lines));
   }
-  for (const Pair& pair : group.pairs) lines.push_back({headline(comparison, group, pair) + ".", tone_of(pair), ""});
+  for (const Pair& pair : group.pairs) {
+    lines.push_back({headline(comparison, group, pair) + ".", tone_of(pair), ""});
+    const bool is_told = pair.comparable && !pair.ratio;
+    if (pair.time_to_train && !is_told)
+      lines.push_back({capitalized(pair.time_to_train->sentence) + ".", Tone::plain, ""});
+  }
   if (group.pairs.empty())
     lines.push_back(
         {"This model has only one participant, so there is nothing to compare.", Tone::doubtful,
@@ -67,6 +79,23 @@ DocumentPart tabulate_runs(const ModelGroup& group) {
       if (!is_in_label(fact)) row.push_back(shorten(fact.text(), 34));
     table.rows.push_back(std::move(row));
   }
+  return make_table(std::move(table));
+}
+
+// Of trainings that end at a target quality; nothing where there are none.
+std::optional<DocumentPart> tabulate_targets(const ModelGroup& group) {
+  TextTable table{{""}, {}, {}};
+  for (const Contender& contender : first_rows(group.contenders)) {
+    const std::vector<RunFact> facts = list_target_facts(contender);
+    if (facts.empty()) continue;
+    std::vector<std::string> row{contender.letter};
+    for (const RunFact& fact : facts) {
+      if (table.rows.empty()) table.header.emplace_back(fact.name);
+      row.push_back(shorten(printable(fact.text()), 34));
+    }
+    table.rows.push_back(std::move(row));
+  }
+  if (table.rows.empty()) return std::nullopt;
   return make_table(std::move(table));
 }
 
@@ -219,6 +248,7 @@ void add_group(const Comparison& comparison, const ModelGroup& group, Document& 
   document.push_back(make_title(group.model));
   document.push_back(list_headlines(comparison, group));
   document.push_back(tabulate_runs(group));
+  if (const auto targets = tabulate_targets(group)) document.push_back(*targets);
   document.push_back(make_heading("Figures"));
   document.push_back(tabulate_figures(group));
   if (!group.pairs.empty()) {

@@ -72,6 +72,21 @@ std::vector<RunFact> list_facts(const Contender& contender) {
           {"status", std::string(enum_name(run.status))}};
 }
 
+std::vector<RunFact> list_target_facts(const Contender& contender) {
+  const auto& time = contender.first().time_to_train;
+  if (!time) return {};
+  const auto quality = [](const std::optional<double>& value) {
+    return value ? Text(format_significant(*value, 4)) : std::nullopt;
+  };
+  return {{"benchmark", time->benchmark},
+          {"division", time->division},
+          {"target quality", quality(time->target_quality)},
+          {"target from", time->target_source},
+          {"reached quality", quality(time->reached_quality)},
+          {"samples trained", number_text(time->samples)},
+          {"run_stop", time->status}};
+}
+
 std::string pair_name(const ModelGroup& group, const Pair& pair) {
   return group.contenders[pair.subject].letter + " / " + group.contenders[pair.reference].letter;
 }

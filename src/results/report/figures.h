@@ -29,6 +29,9 @@ struct RunFact {
 // The same list, in the same order, serves every format.
 std::vector<RunFact> list_facts(const Contender& contender);
 
+// Of a training that ends at a target quality; empty for others.
+std::vector<RunFact> list_target_facts(const Contender& contender);
+
 // "B / A"
 std::string pair_name(const ModelGroup& group, const Pair& pair);
 

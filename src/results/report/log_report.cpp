@@ -141,6 +141,38 @@ std::string describe_memory(const RunResult& result) {
                  part("device used", memory.peak_device_used_gb)});
 }
 
+// "9.387 min from run_start to run_stop", in MLPerf's unit; of a run that was aborted, until then.
+std::string describe_time_to_train(const TimeToTrain& time) {
+  if (!time.seconds) return time.is_success() ? "not known: run_start and run_stop do not give it" : "";
+  return fmt::format("{} min from run_start to run_stop{}", format_significant(*time.seconds / 60, 4),
+                     time.is_success() ? "" : ", without reaching the target");
+}
+
+// "0.9231, target at most 0.925 (stated in the log)"
+std::string describe_quality(const TimeToTrain& time) {
+  std::string text = time.reached_quality ? format_significant(*time.reached_quality, 4) : "no evaluation";
+  if (!time.target_quality) return time.reached_quality ? text + ", target not known" : "";
+  const bool is_rising = time.higher_is_better.value_or(false);
+  const char* side = !time.higher_is_better ? "" : is_rising ? " at least" : " at most";
+  return text + fmt::format(", target{} {:g} ({})", side, *time.target_quality,
+                            time.target_source == "log" ? "stated in the log" : "rule of the closed division");
+}
+
+std::string describe_samples(const TimeToTrain& time) {
+  if (!time.samples) return "";
+  std::string text = fmt::format("{} trained", format_count(static_cast<double>(*time.samples)));
+  if (time.samples_per_second)
+    text += fmt::format(", {}/s without evaluations", format_significant(*time.samples_per_second, 4));
+  return text;
+}
+
+void add_time_to_train(Rows& rows, const RunResult& result) {
+  if (!result.time_to_train) return;
+  add(rows, "time to train", describe_time_to_train(*result.time_to_train));
+  add(rows, "quality", describe_quality(*result.time_to_train));
+  add(rows, "samples", describe_samples(*result.time_to_train));
+}
+
 std::string describe_status(const RunResult& result) {
   std::string text(enum_name(result.status));
   if (result.status_reason) text += ": " + printable(*result.status_reason);
@@ -187,6 +219,8 @@ Json file_to_json(const ExtractedFile& file) {
   entry["format"] = file.result.source.format.value_or("");
   entry["status"] = std::string(enum_name(file.result.status));
   if (file.result.status_reason) entry["status_reason"] = *file.result.status_reason;
+  if (const auto& time = file.result.time_to_train; time && time->seconds)
+    entry["time_to_train_seconds"] = *time->seconds;
   if (file.result.performance_metrics) entry["steps"] = file.result.performance_metrics->total_steps;
   if (file.result.statistics) entry["median_step_time_seconds"] = file.result.statistics->median;
   return entry;
@@ -221,6 +255,7 @@ std::string render_log_summary(const RunResult& result) {
   add(rows, "devices", describe_devices(result));
   add(rows, "layout", list_layout(result));
   add(rows, "batch", describe_batch(result));
+  add_time_to_train(rows, result);
   add(rows, "steps", describe_range(result));
   if (!result.step_times.empty()) {
     add(rows, "step time", describe_step_time(result));

@@ -35,6 +35,7 @@ constexpr GaugeOfMetric k_gauges[] = {
     {"step_time_cv", "step_time_variation_ratio", "standard deviation of the steady steps / their mean"},
     {"first_step_time", "first_step_time_seconds", "time of the first step"},
     {"total_time", "steps_time_seconds", "sum of all step times, warm-up included"},
+    {"time_to_train", "time_to_train_seconds", "time until the target quality was reached"},
     {"peak_memory_allocated_gb", "peak_memory_allocated_bytes", "peak memory of the trainer's tensors on one device",
      1e9},
     {"peak_memory_reserved_gb", "peak_memory_reserved_bytes",

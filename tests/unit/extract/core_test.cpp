@@ -25,6 +25,19 @@ TEST(Figure, AbsentIsNotNan) {
   EXPECT_FALSE(Figure(std::numeric_limits<double>::infinity()).finite());
 }
 
+TEST(ScanText, FindsTextAsTheStandardLibraryDoes) {
+  std::mt19937 random(1);
+  const auto text_of = [&](size_t most) {
+    std::string text(random() % (most + 1), ' ');
+    for (char& c : text) c = "ab\xff"[random() % 3];
+    return text;
+  };
+  for (int round = 0; round < 20000; ++round) {
+    const std::string text = text_of(70), part = text_of(5);
+    ASSERT_EQ(find_text(text, part), std::string_view(text).find(part)) << text << " in " << part;
+  }
+}
+
 TEST(ScanText, NumbersInEveryDress) {
   EXPECT_EQ(*parse_number("  12.5 ms"), 12.5);
   EXPECT_EQ(*parse_number("1.244502E+01|"), 12.44502);

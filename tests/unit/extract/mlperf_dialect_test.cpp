@@ -1,3 +1,7 @@
+#include "example_data.h"
+#include "extract/read_log.h"
+#include "extract/to_result.h"
+#include "result/metrics.h"
 #include "unit/extract/dialect_reading.h"
 
 namespace tprimat::logs {
@@ -49,6 +53,114 @@ TEST(Mlperf, TakesRatesWhereThereIsNothingFiner) {
   EXPECT_EQ(reading.log.steps[0].step, 20);
   EXPECT_EQ(reading.log.steps[0].time_source, TimeSource::from_rate);
   EXPECT_NEAR(*reading.log.steps[0].time_seconds, 8 / 4.8, 1e-9);
+}
+
+RunResult result_of(const std::string& text) { return make_result(read_log_text(text, {}), "run.log", {}); }
+
+// `from` becomes `to`, which must occur.
+std::string changed(std::string text, const std::string& from, const std::string& to) {
+  const size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+
+TEST(Mlperf, IsCompleteWithoutStepsIfRunStopStatesSuccess) {
+  const RunResult result = result_of(fixture("mlperf/no_steps.log"));
+  EXPECT_EQ(result.status, RunStatus::complete) << result.status_reason.value_or("");
+  EXPECT_TRUE(result.step_times.empty());
+  EXPECT_FALSE(result.statistics.has_value());
+  EXPECT_FALSE(result.derived.tokens_per_second.has_value());
+  ASSERT_TRUE(result.time_to_train.has_value());
+  const TimeToTrain& time = *result.time_to_train;
+  EXPECT_EQ(time.benchmark, "bert");
+  EXPECT_EQ(time.division, "closed");
+  EXPECT_EQ(time.seconds, 120.0);
+  EXPECT_EQ(time.samples, 299008);  // epoch_num counts samples
+  EXPECT_EQ(time.eval_samples, 10240);
+  EXPECT_EQ(time.reached_quality, 0.7205);
+  EXPECT_EQ(time.target_quality, 0.72);
+  EXPECT_EQ(time.target_source, "rules");
+  EXPECT_EQ(time.higher_is_better, true);
+  EXPECT_FALSE(time.samples_per_second.has_value());  // the log has no blocks
+}
+
+TEST(Mlperf, IsNotCompleteIfAbortedOrCut) {
+  const RunResult aborted = result_of(fixture("mlperf/aborted.log"));
+  EXPECT_EQ(aborted.status, RunStatus::failed);
+  EXPECT_EQ(aborted.status_reason, "the target was not reached: run_stop with status aborted");
+  EXPECT_FALSE(find_metric("time_to_train")->read(aborted).has_value());
+  const RunResult cut = result_of(fixture("mlperf/no_stop.log"));
+  EXPECT_EQ(cut.status, RunStatus::invalid);
+  EXPECT_EQ(cut.status_reason, "the log ends before run_stop");
+  EXPECT_FALSE(cut.time_to_train->seconds.has_value());
+}
+
+TEST(Mlperf, TakesTheTargetFromTheLogAndTheRateFromBlocks) {
+  const TimeToTrain time = *result_of(fixture("mlperf/blocks.log")).time_to_train;
+  EXPECT_EQ(time.target_quality, 0.93);
+  EXPECT_EQ(time.target_source, "log");
+  EXPECT_EQ(time.seconds, 170.0);
+  EXPECT_EQ(time.samples, 240);
+  EXPECT_DOUBLE_EQ(*time.samples_per_second, 240 / 150.0);  // 100 s and 50 s of training
+}
+
+TEST(Mlperf, HasNoRateIfABlockIsOpenOrHoldsAnEvaluation) {
+  const std::string text = fixture("mlperf/blocks.log");
+  const auto rate = [](const std::string& log) { return result_of(log).time_to_train->samples_per_second; };
+  EXPECT_FALSE(rate(changed(text, "\"block_stop\"", "\"other\"")).has_value());
+  EXPECT_FALSE(rate(changed(text, "\"samples_count\": 0", "\"samples_count\": 8")).has_value());  // it began later
+}
+
+TEST(Mlperf, SaysWhereSuccessMissesTheTarget) {
+  const RunResult result = result_of(changed(fixture("mlperf/no_steps.log"), "0.7205", "0.7105"));
+  EXPECT_EQ(result.status, RunStatus::complete);
+  EXPECT_NE(std::ranges::find_if(result.warnings, [](const std::string& each) { return contains(each, "misses"); }),
+            result.warnings.end());
+}
+
+TEST(Mlperf, HasNoTimeOfATrainingThatWasResumed) {
+  const std::string text = fixture("mlperf/no_steps.log");
+  const size_t start = text.find(":::MLLOG", text.find("init_stop"));
+  const std::string line = text.substr(start, text.find('\n', start) + 1 - start);
+  ASSERT_TRUE(contains(line, "run_start"));
+  const std::string again = changed(line, "1700000001000", "1700000091000");
+  EXPECT_EQ(result_of(text.substr(0, start) + line + text.substr(start)).time_to_train->seconds, 120.0);  // a rank
+  std::string resumed = text;
+  resumed.insert(text.find(":::MLLOG", text.find("eval_accuracy")), again);
+  EXPECT_FALSE(result_of(resumed).time_to_train->seconds.has_value());
+}
+
+TEST(Mlperf, WithoutRunStartAndStopHasNoTimeToTrain) {
+  EXPECT_FALSE(result_of(fixture("mlperf/tokens.log")).time_to_train.has_value());
+  EXPECT_FALSE(result_of("").time_to_train.has_value());
+}
+
+// Official submissions: what their own run_start and run_stop state.
+struct Submission {
+  const char* file;
+  double seconds;
+  int64_t samples;
+  double target, reached;
+};
+TEST(Mlperf, ReadsOfficialSubmissions) {
+  const Submission submissions[] = {
+      {"v3.0_NVIDIA_dgxh100_n64_gpt3_result_0.txt", 3857.305, 589824, 2.69, 2.6886},
+      {"v5.0_AMD_MI300X_llama2_70b_lora_result_0.txt", 1695.611, 3072, 0.925, 0.92207},
+      {"v5.0_NVIDIA_eos-dfw_n64_llama31_405b_result_0.txt", 13837.001, 276480, 5.6, 5.586},
+      {"v5.0_tinycorp_8xMI300X_bert_result_0.txt", 6658.465, 3289088, 0.72, 0.72011},
+      {"v5.1_Dell_8xB200_llama2_70b_lora_result_0.txt", 563.234, 3072, 0.925, 0.92309},
+      {"v5.1_Krai_2x8H200_llama2_70b_lora_result_1.txt", 626.381, 2688, 0.925, 0.92472}};
+  for (const Submission& each : submissions) {
+    const std::string path = std::string(TPRIMAT_SHARED_DATA) + "/logs/mlperf/" + each.file;
+    SKIP_WITHOUT_EXAMPLE_DATA(path);
+    const RunResult result = make_result(read_log(path, {}), path, {});
+    EXPECT_EQ(result.status, RunStatus::complete) << each.file << ": " << result.status_reason.value_or("");
+    ASSERT_TRUE(result.time_to_train.has_value()) << each.file;
+    EXPECT_NEAR(result.time_to_train->seconds.value_or(0), each.seconds, 1e-3) << each.file;
+    EXPECT_EQ(result.time_to_train->samples, each.samples) << each.file;
+    EXPECT_EQ(result.time_to_train->target_quality, each.target) << each.file;
+    EXPECT_NEAR(result.time_to_train->reached_quality.value_or(0), each.reached, 5e-4) << each.file;
+  }
 }
 
 }  // namespace

@@ -223,5 +223,15 @@ TEST(Json, PrintsWhatSteersATerminalByItsNumber) {
   }
 }
 
+// Repeated fractions are copied, so that a neighbour's digits must not be.
+TEST(Json, PrintsSeriesOfRepeatedFractions) {
+  EXPECT_EQ(
+      print_json_line(Json{{"a", Json(Json::List{Json(0.1), Json(0.1), Json(1), Json(0.1), Json(-0.0), Json(0.0)})}}),
+      R"({"a":[0.1,0.1,1,0.1,-0.0,0.0]})");
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(print_json_line(Json(Json::List{Json(nan), Json(nan), Json(2.5), Json(2.5), Json("x"), Json(2.5)})),
+            R"([null,null,2.5,2.5,"x",2.5])");
+}
+
 }  // namespace
 }  // namespace tprimat

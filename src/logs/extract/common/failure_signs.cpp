@@ -121,7 +121,7 @@ bool has_amount(std::string_view text) {
 std::optional<FailureSign> find_phrase(std::string_view line) {
   for (const auto& [kind, phrases] : k_line_phrases)
     for (const std::string_view phrase : phrases) {
-      const size_t at = line.find(phrase);
+      const size_t at = find_text(line, phrase);
       if (at == std::string_view::npos || !has_amount(line.substr(at))) continue;
       FailureSign sign{kind, line.substr(start_of_phrase(line, at)), {}, -1};
       read_details(line, sign);

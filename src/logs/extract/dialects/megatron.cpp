@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <utility>
 
 #include "extract/dialects/megatron_record.h"
 #include "extract/line_cleaner.h"
+#include "extract/scan_text.h"
 
 namespace tprimat::logs {
 namespace {
@@ -49,7 +51,7 @@ class MegatronReader : public LogReader {
       pieces_ = 1;
     } else if (records == 1) {
       has_original_ = true;
-      find_clocks();
+      clocks_found_ = false;
     }
     return wants_more;
   }
@@ -57,7 +59,7 @@ class MegatronReader : public LogReader {
   bool read_copy(std::string_view raw, LogBuilder& log) override {
     const auto prefix = LineCleaner::rank_prefix(raw);
     const std::string_view text = raw.substr(prefix.length);
-    if (has_original_ && pending_.empty() && is_copy(text)) return log.add_copy(prefix.rank);
+    if (has_original_ && pending_.empty() && begins_alike(text) && is_copy(text)) return log.add_copy(prefix.rank);
     original_.assign(text);  // read_line() comes next and determines whether copies can be recognised
     has_original_ = false;
     return false;
@@ -93,11 +95,19 @@ class MegatronReader : public LogReader {
     return scanner_.scan(line, text, record);
   }
 
+  // No clock stands before the first bar. The next step differs there already, in its number.
+  bool begins_alike(std::string_view text) {
+    const size_t bar = std::min(original_.find('|'), original_.size());
+    if (text.substr(0, bar) != std::string_view(original_).substr(0, bar)) return false;
+    if (!std::exchange(clocks_found_, true)) find_clocks();
+    return true;
+  }
+
   // The places of the figures that each rank measures for itself, in the line that copies are compared with.
   void find_clocks() {
     clocks_.clear();
     for (const std::string_view key : {"elapsed time per iteration (ms): ", "throughput per GPU (TFLOP/s/GPU): "}) {
-      const size_t at = original_.find(key);
+      const size_t at = find_text(original_, key);
       const size_t end = at == std::string::npos ? at : original_.find(" |", at + key.size());
       if (end != std::string::npos) clocks_.push_back({at + key.size(), end});
     }
@@ -205,7 +215,7 @@ class MegatronReader : public LogReader {
     auto operator<=>(const Span&) const = default;
   };
   std::vector<Span> clocks_;
-  bool has_original_ = false;
+  bool has_original_ = false, clocks_found_ = false;
   LogLine pending_line_;
   int pieces_ = 0;
 };

@@ -193,6 +193,15 @@ bool begins_record(std::string_view segment) {
   return at != std::string_view::npos && (*after)[at] >= '0' && (*after)[at] <= '9' && contains(*after, "/");
 }
 
+// False: no field of the record begins another one. Most lines hold one record, and one search tells.
+bool begins_later_record(std::string_view text) {
+  while (skip_past(text, "iteration ")) {
+    const size_t at = text.find_first_not_of(' ');
+    if (at != std::string_view::npos && is_digit(text[at])) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 void IterationScanner::read_field(std::string_view segment, IterationRecord& record) {
@@ -238,10 +247,11 @@ bool IterationScanner::scan(const LogLine& line, std::string_view& text, Iterati
     if (const Figure time = take_timestamp(stamp)) record.step.unix_time = time;
   }
   position_ = 0;
+  const bool may_be_glued = begins_later_record(text);
   while (!text.empty()) {
     const size_t bar = text.find('|');
     const std::string_view segment = text.substr(0, bar);
-    if (begins_record(segment)) break;  // the next one, glued to this one
+    if (may_be_glued && begins_record(segment)) break;  // the next one, glued to this one
     if (bar == std::string_view::npos) {
       const std::string_view last = trim(segment);
       const bool whole_field = record.closed && !last.empty() && last.back() == '%';

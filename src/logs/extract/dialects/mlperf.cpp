@@ -1,12 +1,12 @@
 #include <fmt/format.h>
 #include <cmath>
-#include <limits>
 #include <string>
 #include <vector>
 
-#include "base/error.h"
 #include "extract/dialect.h"
 #include "extract/dialects/log_facts.h"
+#include "extract/dialects/mlperf_line.h"
+#include "extract/dialects/mlperf_run.h"
 #include "extract/dialects/step_gap.h"
 #include "extract/scan_text.h"
 #include "text/json.h"
@@ -14,29 +14,6 @@
 
 namespace tprimat::logs {
 namespace {
-
-// One ":::MLLOG {json}" of MLPerf.
-struct MlperfLine {
-  std::string key;
-  Json value, metadata;
-  Figure seconds;  // time_ms, since 1970
-};
-
-constexpr std::string_view k_mark = ":::MLLOG";
-constexpr size_t k_longest = 1 << 20;  // bytes of one line's JSON
-
-std::optional<Json> parse_object(std::string_view text) {
-  const size_t open = text.find('{'), close = text.rfind('}');
-  if (open == std::string_view::npos || close == std::string_view::npos || close < open) return std::nullopt;
-  text = text.substr(open, close - open + 1);
-  if (text.size() > k_longest) return std::nullopt;
-  try {
-    Json json = parse_json(replace_bare_words(text, [](std::string_view) { return std::string("null"); }), "MLLOG");
-    return json.is_object() ? std::optional<Json>(std::move(json)) : std::nullopt;
-  } catch (const Error&) {
-    return std::nullopt;
-  }
-}
 
 // The digits that end right before `end`.
 std::optional<int64_t> count_before(std::string_view text, size_t end) {
@@ -52,37 +29,6 @@ size_t find_device(std::string_view name) {
                                       "MI250", "MI300", "MI325", "MI350", "MI355"})
     if (const size_t at = name.find(mark); at != std::string_view::npos) return at;
   return std::string_view::npos;
-}
-
-// A number, null as NaN; absent for anything else.
-Figure json_figure(const Json& value) {
-  if (value.is_null()) return std::numeric_limits<double>::quiet_NaN();
-  return value.is_number() ? Figure(value.get<double>()) : Figure();
-}
-
-Figure json_figure(const Json& object, const char* key) {
-  const Json* found = object.find(key);
-  return found == nullptr ? Figure() : json_figure(*found);
-}
-
-// Removes the first one from `text`, up to the next mark or the end. Nothing if there is none, which leaves `text`
-// empty, or if its JSON is malformed.
-std::optional<MlperfLine> take_mlperf_line(std::string_view& text) {
-  if (!skip_past(text, k_mark)) {
-    text = {};
-    return std::nullopt;
-  }
-  const std::string_view one = text.substr(0, text.find(k_mark));
-  text.remove_prefix(one.size());
-  const auto json = parse_object(one);
-  const Json* key = json ? json->find("key") : nullptr;
-  if (key == nullptr || !key->is_string()) return std::nullopt;
-  MlperfLine line;
-  line.key = key->text();
-  line.value = json->value("value", Json());
-  line.metadata = json->value("metadata", Json());
-  if (const Figure ms = json_figure(*json, "time_ms"); ms.finite()) line.seconds = *ms / 1e3;
-  return line;
 }
 
 // The facts in the name of a submission's platform: "1xXE9685Lx8B200-SXM-180GB", "64xNVIDIA DGX H100",
@@ -142,6 +88,7 @@ class MlperfReader : public LogReader {
       const bool any = contains(text, ":::MLLOG");
       if (const auto entry = take_mlperf_line(text)) {
         ++entries_;
+        run_.read(*entry);
         read_entry(line, *entry, log);
       } else if (any) {
         ++broken_;
@@ -162,6 +109,7 @@ class MlperfReader : public LogReader {
       log.note("the device count is the number of init_start lines: every rank logs one");
     }
     note_unit(log);
+    log.set_time_to_train(run_.finish(log));
   }
 
   int64_t steps_waiting() const override { return static_cast<int64_t>(blocks_.size()); }
@@ -330,6 +278,7 @@ class MlperfReader : public LogReader {
     if (text != "success") log.add_event(EventKind::failed, line, "run_stop with status " + text);
   }
 
+  MlperfRun run_;
   CountedAs unit_ = CountedAs::undecided;
   GapMeter gaps_, block_gaps_;
   std::vector<ExtractedStep> blocks_;

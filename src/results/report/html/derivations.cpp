@@ -103,6 +103,7 @@ constexpr Derivation k_derivations[] = {
                                      : fmt::format("sum of {} step times, {} of them warm-up", run.step_times.size(),
                                                    run.warmup.steps_excluded);
      }},
+    {"time_to_train", [](const RunResult&) { return std::string("run_stop - run_start, as the log states them"); }},
     {"peak_memory_allocated_gb", derive_memory},
     {"peak_memory_reserved_gb", derive_memory},
     {"peak_device_used_gb", derive_memory},
