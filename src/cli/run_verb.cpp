@@ -284,7 +284,8 @@ void add_choices(CommandLine& verb, RunOptions& options) {
                   "What to do with settings that a framework does not support: strict (refuse) or nearest (the closest "
                   "that it supports)")
       ->type_name("HOW");
-  verb.add_option("--launcher", options.launcher, "Launcher that starts the ranks: local, mpi, slurm or docker")
+  verb.add_option("--launcher", options.launcher,
+                  "Launcher that starts the ranks: local, mpi, slurm, docker or kubernetes")
       ->type_name("NAME");
   verb.add_option("--nodes", options.nodes, "Nodes per training (default: as configured, else 1)")
       ->check(positive_count())
