@@ -324,7 +324,8 @@ void add_choices(CommandLine& verb, RunOptions& options) {
                   "that it supports)")
       ->choices(choices_of<suite::Adapt>())
       ->type_name("HOW");
-  verb.add_option("--launcher", options.launcher, "Launcher that starts the ranks: local, mpi, slurm or docker")
+  verb.add_option("--launcher", options.launcher,
+                  "Launcher that starts the ranks: local, mpi, slurm, docker or kubernetes")
       ->choices(choices_of<Launcher>())
       ->type_name("NAME");
   verb.add_option("--nodes", options.nodes, "Nodes per training (default: as configured, else 1)")

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "config/draft.h"
+#include "config/kubernetes_settings.h"
 #include "text/format.h"
 
 namespace tprimat::suite {
@@ -29,7 +30,7 @@ void resolve_nodes(Draft& draft) {
     return draft.fail(path,
                       fmt::format("launch.nodes is {}, but the launcher {} starts ranks on this machine only", to.nodes,
                                   enum_name(to.launcher)),
-                      "use the launcher mpi or slurm for several nodes");
+                      "use the launcher mpi, slurm or kubernetes for several nodes");
   if (listed && hosts != to.nodes)
     draft.fail(path, fmt::format("launch.nodes is {}, but launch.mpi.hosts names {}", to.nodes, hosts),
                "remove launch.nodes, or list as many hosts");
@@ -115,6 +116,7 @@ void resolve_launch(Draft& draft) {
   take_stated(from.mpi, to.mpi);
   take_stated(from.slurm, to.slurm);
   take_stated(from.docker, to.docker);
+  resolve_kubernetes(draft);
   resolve_nodes(draft);
   check_slurm(draft);
   check_lines(draft);

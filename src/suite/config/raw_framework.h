@@ -26,7 +26,7 @@ struct InstallationSection {
     return field_list(
         field("folder", &I::folder,
               "its checkout or Python environment: a folder of this machine, or of the image where there is one"),
-        field("image", &I::image, "its container image, for the launchers docker and slurm"),
+        field("image", &I::image, "its container image, for the launchers docker, slurm and kubernetes"),
         field("python", &I::python, "path of its Python in that image; launch.python_inside when absent"));
   }
 };

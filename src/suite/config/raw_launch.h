@@ -26,6 +26,7 @@ struct SlurmLaunch {
   Whole cpus_per_task;
   Flag exclusive;
   Text container_image;
+  std::optional<SlurmContainer> container_program;
   TextList container_mounts, container_env;
   Flag container_mount_home;
   TextList arguments;
@@ -41,9 +42,11 @@ struct SlurmLaunch {
         field("cpus_per_task", &S::cpus_per_task,
               "--cpus-per-task; when absent, the threads per task on a CPU, else Slurm's default"),
         field("exclusive", &S::exclusive, "--exclusive: no other job on the nodes"),
-        field("container_image", &S::container_image, "--container-image, with pyxis; absent: no container"),
+        field("container_image", &S::container_image, "image in which the ranks run; absent: no container"),
+        field("container_program", &S::container_program,
+              "what runs the image: pyxis (--container-image) when absent, or the program that srun starts"),
         field("container_mounts", &S::container_mounts,
-              "additional --container-mounts, FROM:TO; the run's own folders are always mounted"),
+              "additional folders in the container, FROM:TO; the run's own are always mounted"),
         field("container_env", &S::container_env,
               "additional --container-env: names of variables that override the image's"),
         field("container_mount_home", &S::container_mount_home, "false: --no-container-mount-home"),
@@ -59,13 +62,54 @@ struct DockerLaunch {
   static constexpr auto fields() {
     using D = DockerLaunch;
     return field_list(
-        field("program", &D::program, "when absent, docker if it is in PATH, else podman"),
-        field("image", &D::image, "image; when absent, tprimat:<platform>, built by tprimat docker build"),
+        field("program", &D::program, "when absent, the first of them in PATH"),
+        field("image", &D::image,
+              "image; when absent, tprimat:<platform>, built by tprimat docker build; Apptainer needs one"),
         field("shm_size", &D::shm_size, "--shm-size, such as 64g; the host's shared memory when absent"),
         field("volumes", &D::volumes, "additional --volume, FROM:TO; the run's own folders are always mounted"),
         field("environment", &D::environment, "names of additional environment variables passed to the container"),
-        field("arguments", &D::arguments, "additional arguments for docker run"));
+        field("arguments", &D::arguments, "additional arguments for docker run or apptainer exec"));
   }
+};
+
+struct KubernetesLaunch {
+  Text namespace_name, context, image, pull_policy;
+  TextList pull_secrets, volumes;
+  Text shm_size;
+  Whole cpus;
+  Text memory, gpu_resource;
+  TextList resources, node_selector, labels, tolerations;
+  Named<Text> secrets;
+  TextList capabilities;
+  Text service_account;
+  Flag host_network;
+  Whole pending_seconds;
+  static constexpr auto fields() {
+    using K = KubernetesLaunch;
+    return field_list(
+        field("namespace", &K::namespace_name, "namespace of the JobSet; when absent, that of kubectl's context"),
+        field("context", &K::context, "context of kubectl; when absent, its current one"),
+        field("image", &K::image, "image of the pods, with the framework and tprimat; required"),
+        field("pull_policy", &K::pull_policy, "imagePullPolicy: Always, IfNotPresent or Never"),
+        field("pull_secrets", &K::pull_secrets, "names of imagePullSecrets"),
+        field("volumes", &K::volumes, "claim:NAME:PATH or host:FOLDER:PATH, for data, output and checkpoints"),
+        field("shm_size", &K::shm_size, "limit of /dev/shm, such as 64Gi; when absent, only that of the pod's memory"),
+        field("cpus", &K::cpus, "processors of each pod; when absent, on a CPU, those of its threads"),
+        field("memory", &K::memory, "memory of each pod, such as 64Gi; when absent, none is requested"),
+        field("gpu_resource", &K::gpu_resource, "name of the GPUs; when absent, nvidia.com/gpu or amd.com/gpu"),
+        field("resources", &K::resources,
+              "further resources of each pod, NAME=AMOUNT, such as RDMA devices: rdma/ib=8"),
+        field("node_selector", &K::node_selector, "labels that the nodes must have, NAME=VALUE"),
+        field("labels", &K::labels, "labels of the JobSet, NAME=VALUE, such as the queue of Kueue"),
+        field("tolerations", &K::tolerations, "taints that are tolerated: KEY:EFFECT or KEY=VALUE:EFFECT"),
+        field("secrets", &K::secrets, "variables with values from secrets: {HF_TOKEN: NAME/KEY}"),
+        field("capabilities", &K::capabilities, "additional Linux capabilities, such as IPC_LOCK for RDMA"),
+        field("service_account", &K::service_account, "serviceAccountName of the pods"),
+        field("host_network", &K::host_network, "true: the pods use the network of their node"),
+        field("pending_seconds", &K::pending_seconds,
+              "how long the cluster may have no place for the pods; 600 when absent, 0: without limit"));
+  }
+  static constexpr KeyRange ranges[] = {{"cpus", 1, 65536}, {"pending_seconds", 0, 604800}};
 };
 
 struct Launch {
@@ -77,6 +121,7 @@ struct Launch {
   MpiLaunch mpi;
   SlurmLaunch slurm;
   DockerLaunch docker;
+  KubernetesLaunch kubernetes;
   static constexpr auto fields() {
     using L = Launch;
     return field_list(
@@ -88,7 +133,8 @@ struct Launch {
               "path of tprimat in the container image; when absent, an image that you name gets this machine's"),
         field("python_inside", &L::python_inside, "path of the frameworks' Python in the container image"),
         field("mpi", &L::mpi, "of the launcher mpi"), field("slurm", &L::slurm, "of the launcher slurm"),
-        field("docker", &L::docker, "of the launcher docker"));
+        field("docker", &L::docker, "of the launcher docker"),
+        field("kubernetes", &L::kubernetes, "of the launcher kubernetes"));
   }
   static constexpr KeyRange ranges[] = {{"nodes", 1, 65536}, {"master_port", 1, 65535}};
 };

@@ -7,8 +7,10 @@
 #include <set>
 
 #include "base/error.h"
+#include "launch/apptainer.h"
 #include "launch/installed.h"
 #include "launch/launchers/start_ranks.h"
+#include "spec/kubernetes_values.h"
 
 namespace tprimat::suite {
 namespace {
@@ -33,8 +35,30 @@ Arguments memory_arguments(const std::string& shm_size) {
   return arguments;
 }
 
-bool is_inside(const std::string& path, const std::string& folder) {
-  return path == folder || (path.starts_with(folder) && path[folder.size()] == '/');
+// The first of all that is in PATH.
+std::optional<ContainerProgram> find_runtime() {
+  for (const ContainerProgram program :
+       {ContainerProgram::docker, ContainerProgram::podman, ContainerProgram::apptainer, ContainerProgram::singularity})
+    if (find_in_path(std::string(enum_name(program)))) return program;
+  return std::nullopt;
+}
+
+ContainerProgram runtime_of(const LauncherSettings& launch) {
+  return launch.docker.program.value_or(find_runtime().value_or(ContainerProgram::docker));
+}
+
+// An image of Apptainer shares the memory of this machine.
+void place_under_apptainer(const Placement& placement, LaunchPlan& plan) {
+  const LaunchRequest& request = placement.request;
+  const DockerSettings& settings = request.launch.docker;
+  const std::string program(enum_name(runtime_of(request.launch)));
+  if (!settings.shm_size.empty())
+    throw Error(Problem{fmt::format("{} shares the machine's /dev/shm and cannot limit it", program),
+                        "launch.docker.shm_size", "leave it out"});
+  plan.command = apptainer_arguments({program, request.platform, settings.image, request.paths.folder, plan.mounts,
+                                      plan.environment, plan.working_directory, settings.arguments});
+  append(plan.command, start_ranks_there(placement.program, placement.ranks));
+  plan.working_directory = request.paths.working_directory;
 }
 
 void place_in_container(const Placement& placement, LaunchPlan& plan) {
@@ -42,8 +66,9 @@ void place_in_container(const Placement& placement, LaunchPlan& plan) {
   const LaunchRequest& request = placement.request;
   const DockerSettings& settings = request.launch.docker;
   describe_single_node(placement, plan);
+  if (is_apptainer(runtime_of(request.launch))) return place_under_apptainer(placement, plan);
   ContainerRun run;
-  run.program = settings.program.value_or(find_container_program().value_or(ContainerProgram::docker));
+  run.program = runtime_of(request.launch);
   run.platform = request.platform;
   run.name = placement.name;
   run.image = image_of(request.launch, request.platform);
@@ -62,7 +87,7 @@ void place_in_container(const Placement& placement, LaunchPlan& plan) {
 
 bool is_container_program_here(const LauncherSettings& settings) {
   if (settings.docker.program) return find_in_path(std::string(enum_name(*settings.docker.program))).has_value();
-  return find_container_program().has_value();
+  return find_runtime().has_value();
 }
 
 }  // namespace
@@ -100,6 +125,7 @@ void require_mountable(const std::string& path, std::string_view separators, con
 }
 
 std::string image_of(const LauncherSettings& launch, Platform platform) {
+  if (launch.launcher == Launcher::kubernetes) return launch.kubernetes.image;
   if (launch.launcher == Launcher::slurm) return launch.slurm.container_image;
   return launch.docker.image.empty() ? default_image(platform) : launch.docker.image;
 }
@@ -111,8 +137,9 @@ std::string mount_of_folder(const std::string& folder, std::string_view separato
 }
 
 Arguments list_mounts(const LaunchRequest& request, bool with_program) {
+  if (request.launch.launcher == Launcher::kubernetes) return request.launch.kubernetes.volumes;
   const bool is_docker = request.launch.launcher == Launcher::docker;
-  const std::string_view separators = is_docker ? ":" : ":,";
+  const std::string_view separators = is_docker && !is_apptainer(runtime_of(request.launch)) ? ":" : ":,";
   Arguments mounts;
   for (const std::string& folder : folders_needed(request))
     mounts.push_back(mount_of_folder(folder, separators, "launch.launcher",
@@ -137,20 +164,20 @@ Arguments folders_needed(const LaunchRequest& request) {
     if (!path.starts_with('/')) continue;  // inside the working directory, or not a path
     std::string folder = fs::path(path).lexically_normal();
     while (folder.ends_with('/')) folder.pop_back();
-    const auto holds = [&](const std::string& above) { return is_inside(folder, above); };
+    const auto holds = [&](const std::string& above) { return is_in_folder(folder, above); };
     if (!folder.empty() && std::none_of(folders.begin(), folders.end(), holds)) folders.push_back(folder);
   }
   return folders;
 }
 
-// A container on this machine, in which the ranks start as on a machine.
+// A container on this machine, in which the ranks start as on a machine: of Docker, Podman or Apptainer.
 LauncherModule docker_launcher() {
   return {Launcher::docker,
-          "Docker or Podman",
+          "Docker, Podman or Apptainer",
           place_in_container,
           is_container_program_here,
-          "neither docker nor podman is in PATH",
-          "sudo apt-get install podman, or install Docker"};
+          "neither docker, podman nor apptainer is in PATH",
+          "sudo apt-get install podman, or install Docker or Apptainer"};
 }
 
 }  // namespace tprimat::suite

@@ -9,7 +9,7 @@
 
 namespace tprimat::suite {
 
-// docker if it is in PATH, else podman; nothing if neither is.
+// What builds images: docker if it is in PATH, else podman; nothing if neither is.
 std::optional<ContainerProgram> find_container_program();
 
 // Arguments of `docker run`.

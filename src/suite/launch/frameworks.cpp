@@ -161,7 +161,7 @@ LaunchPlan plan_launch(const FrameworkModule& module, const LaunchRequest& reque
   if (request.profile) add_profiler(plan, request);
   plan.deviations = std::move(program.deviations);
   plan.stated = std::move(program.stated);
-  plan.remarks = std::move(program.remarks);
+  plan.remarks.insert(plan.remarks.begin(), program.remarks.begin(), program.remarks.end());
   return plan;
 }
 

@@ -63,15 +63,6 @@ std::string quote_first(const std::string& word) {
   return quoted == word && word.find('=') != std::string::npos ? "'" + word + "'" : quoted;
 }
 
-// Unprintable characters become octal escapes of printf.
-std::string render_file(const GeneratedFile& file) {
-  if (printable(file.content, "\n\t") != file.content)
-    return "printf '%s' " + quote_shell(file.content) + " > " + quote_shell(file.path) + "\n";
-  const std::string marker = end_marker(file.content);
-  const std::string line_end = file.content.ends_with('\n') ? "" : "\n";
-  return "cat > " + quote_shell(file.path) + " <<'" + marker + "'\n" + file.content + line_end + marker + "\n";
-}
-
 std::string render_folders(const LaunchPlan& plan) {
   std::set<std::string> folders = {fs::path(plan.log_path).parent_path(), fs::path(plan.steps_path).parent_path()};
   for (const GeneratedFile& file : plan.files) folders.insert(fs::path(file.path).parent_path());
@@ -102,10 +93,19 @@ std::string describe_deviation(const Deviation& deviation) {
          (deviation.reason.empty() ? "" : ", because " + deviation.reason);
 }
 
+std::string render_written_file(const GeneratedFile& file) {
+  // Unprintable characters become octal escapes.
+  if (printable(file.content, "\n\t") != file.content)
+    return "printf '%s' " + quote_shell(file.content) + " > " + quote_shell(file.path) + "\n";
+  const std::string marker = end_marker(file.content);
+  const std::string line_end = file.content.ends_with('\n') ? "" : "\n";
+  return "cat > " + quote_shell(file.path) + " <<'" + marker + "'\n" + file.content + line_end + marker + "\n";
+}
+
 std::string render_shell(const LaunchPlan& plan) {
   std::string text = render_folders(plan);
   for (const GeneratedFile& file : plan.files) {
-    text += render_file(file);
+    text += render_written_file(file);
     if (file.executable) text += "chmod +x " + quote_shell(file.path) + "\n";
   }
   return text + render_command(plan);

@@ -62,6 +62,8 @@ struct LaunchPlan {
   Whereabouts place = Whereabouts::children;
   bool waits_in_queue = false;               // it may start later: a job, or an image that is fetched first
   std::vector<std::string> cleanup_command;  // ends a job or container that may outlive the command; empty: not needed
+  std::string cause_path;  // file in which the launcher says why the run failed or waits; empty: it says so in the log
+  std::string by_hand;  // shell commands that do the same without this program, for a short dry run; empty: `command`
 };
 
 // Paths of one run's files, absolute.
@@ -144,6 +146,9 @@ std::map<std::string, std::string> platform_environment(const LaunchRequest& req
 // The plan as a shell script: writes the generated files, then runs the command in its working directory with its
 // environment.
 std::string render_shell(const LaunchPlan& plan);
+
+// The part of that script that writes one file.
+std::string render_written_file(const GeneratedFile& file);
 
 // The last part of that script, which needs the files of the plan.
 std::string render_command(const LaunchPlan& plan);

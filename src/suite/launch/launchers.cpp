@@ -71,11 +71,11 @@ void require_even(int64_t ranks, int64_t nodes) {
 }  // namespace
 
 // Each is defined in launchers/<id>.cpp; docker in container.cpp.
-LauncherModule local_launcher(), mpi_launcher(), slurm_launcher(), docker_launcher();
+LauncherModule local_launcher(), mpi_launcher(), slurm_launcher(), docker_launcher(), kubernetes_launcher();
 
 const std::vector<LauncherModule>& launcher_modules() {
   static const std::vector<LauncherModule> modules = {local_launcher(), mpi_launcher(), slurm_launcher(),
-                                                      docker_launcher()};
+                                                      docker_launcher(), kubernetes_launcher()};
   return modules;
 }
 

@@ -81,7 +81,8 @@ ProgramFiles find_program_files() {
 bool mounts_program(const LaunchRequest& request) {
   const LauncherSettings& launch = request.launch;
   const bool own_image = launch.launcher == Launcher::docker && launch.docker.image.empty();
-  return launch.in_container() && launch.program_inside.empty() && !own_image;
+  const bool can_mount = launch.launcher != Launcher::kubernetes;  // the nodes do not have this machine's files
+  return launch.in_container() && launch.program_inside.empty() && !own_image && can_mount;
 }
 
 std::string program_in_container(const LaunchRequest& request) {

@@ -26,13 +26,19 @@ void use_folder(const InstallationEntry& entry, ChosenFramework& chosen) {
   if (chosen.checkout.primus) chosen.checkout.primus = chosen.checkout.installation;  // or a checkout of Primus
 }
 
+std::string& image_setting(LauncherSettings& launch) {
+  if (launch.launcher == Launcher::kubernetes) return launch.kubernetes.image;
+  return launch.launcher == Launcher::docker ? launch.docker.image : launch.slurm.container_image;
+}
+
 void use_image(const InstallationEntry& entry, ChosenFramework& chosen) {
   LauncherSettings& launch = chosen.launch;
-  if (launch.launcher != Launcher::docker && launch.launcher != Launcher::slurm)
+  if (launch.launcher == Launcher::local || launch.launcher == Launcher::mpi)
     throw Error(Problem{fmt::format("{} is an image, but the launcher {} starts no container", chosen.name(),
                                     enum_name(launch.launcher)),
-                        place_of(*chosen.module, entry.label), "use --launcher docker, or slurm with pyxis"});
-  (launch.launcher == Launcher::docker ? launch.docker.image : launch.slurm.container_image) = entry.image;
+                        place_of(*chosen.module, entry.label),
+                        "use --launcher docker, kubernetes, or slurm with pyxis or Apptainer"});
+  image_setting(launch) = entry.image;
   if (!entry.python.empty())
     launch.python_inside = entry.python;
   else if (chosen.module->is_environment && !entry.folder.empty())

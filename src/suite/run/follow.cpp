@@ -12,6 +12,7 @@
 #include "run/failure.h"
 #include "run/gpus_of_run.h"
 #include "run/hang_watch.h"
+#include "run/stated_cause.h"
 #include "run/step_source.h"
 
 namespace tprimat::suite {
@@ -104,6 +105,7 @@ class Follower {
     const std::string& steps = run_.plan.steps_path.empty() ? run_.plan.log_path : run_.plan.steps_path;
     require_replaceable(steps);
     std::filesystem::remove(steps, ignored);  // from an earlier run
+    if (!run_.plan.cause_path.empty()) std::filesystem::remove(run_.plan.cause_path, ignored);
     if (!continues_in_place(run_.spec, run_.plan.checkpoints_path)) move_aside(run_.plan.checkpoints_path);
   }
 
@@ -179,6 +181,7 @@ class Follower {
     if (seconds_since(last_look_) < k_look_interval_seconds) return;
     last_look_ = SteadyClock::now();
     steps_->read_new(unix_time_seconds());
+    tell_waiting();
     hang_.look(steps_->steps(), seconds_since(start_));
     Progress progress = measure_progress(steps_->steps(), run_.spec.steps, run_.spec.tokens_per_step());
     progress.elapsed_seconds = seconds_since(start_);
@@ -186,6 +189,15 @@ class Follower {
     progress.late_seconds = hang_.late_seconds(progress.elapsed_seconds);
     add_sensors(progress, sampler);
     reporter_.progressed(progress);
+  }
+
+  // What a launcher waits for, such as a free node.
+  void tell_waiting() {
+    if (!steps_->steps().empty()) return;
+    const auto stated = read_stated_cause(run_.plan.cause_path);
+    if (!stated || stated->sentence == told_) return;
+    told_ = stated->sentence;
+    reporter_.noted(told_);
   }
 
   void add_sensors(Progress& progress, const Sampler& sampler) const {
@@ -207,6 +219,7 @@ class Follower {
   TrainingTrace trace_;
   SteadyClock::time_point start_ = SteadyClock::now(), last_look_ = start_;
   int interrupts_passed_ = 0;
+  std::string told_;
 };
 
 }  // namespace

@@ -205,6 +205,12 @@ int64_t used_threads(const PlannedRun& run, const CpuFacts& cpu) {
   return std::min(cpu.usable_threads, std::max<int64_t>(1, run.spec.threads) * run.spec.parallel.ranks());
 }
 
+int64_t threads_of_rank(const LauncherSettings& launch, int64_t ranks, const CpuFacts& cpu) {
+  const bool is_pod = launch.launcher == Launcher::kubernetes && launch.kubernetes.cpus;
+  const int64_t threads = is_pod ? *launch.kubernetes.cpus : cpu.usable_threads;
+  return std::max<int64_t>(1, threads / std::max<int64_t>(1, ranks / launch.nodes));
+}
+
 std::string suggest_fitting(const PlannedRun& run, const Forecast& known, const planner::PlannerSettings& planner) {
   const FitTask task{
       usable_bytes(known),

@@ -41,6 +41,10 @@ Forecast forecast(const PlannedRun& run, const MachineFacts& machine, const plan
 // Of the processor that all ranks of a run use together.
 int64_t used_threads(const PlannedRun& run, const CpuFacts& cpu);
 
+// Threads of each rank of a training on processors that states none: all of its node, or of its pod where the
+// configuration says how many those are.
+int64_t threads_of_rank(const LauncherSettings& launch, int64_t ranks, const CpuFacts& cpu);
+
 // One problem for each training that exceeds its devices' memory, with the nearest layout that fits.
 std::vector<Problem> find_misfits(const SuitePlan& suite, const MachineFacts& machine,
                                   const planner::PlannerSettings& planner);

@@ -109,6 +109,11 @@ std::string render_summary(const PlannedRun& run, const Forecast& known) {
 
 std::string render_dry_run(const PlannedRun& run, const Forecast& known, bool whole) {
   const std::string summary = render_summary(run, known);
+  if (!whole && !run.plan.by_hand.empty())
+    return summary +
+           render_comment(
+               "The pods start from the files in this manifest; --verbose prints what tprimat run itself does.") +
+           run.plan.by_hand;
   if (whole || run.plan.files.empty()) return summary + render_shell(run.plan);
   return summary +
          render_comment("The command reads these files; the same with --verbose prints them too, as a whole script.") +

@@ -38,7 +38,8 @@ std::string_view message_of(std::string_view line) {
 // Whether a variable of this process reaches the ranks without the launch's help.
 bool passes_own_variables(const PlannedRun& run) {
   const Launcher launcher = run.launch_facts.launcher;
-  return launcher != Launcher::docker && !(launcher == Launcher::mpi && run.plan.place == Whereabouts::elsewhere);
+  if (launcher == Launcher::docker) return run.plan.place == Whereabouts::children;  // Apptainer
+  return launcher != Launcher::kubernetes && !(launcher == Launcher::mpi && run.plan.place == Whereabouts::elsewhere);
 }
 
 // `launch.docker.environment` holds names, and words NAME=value.

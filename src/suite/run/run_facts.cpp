@@ -19,6 +19,7 @@
 #include "run/forecast.h"
 #include "run/rank_environment.h"
 #include "run/stated_audit.h"
+#include "run/stated_cause.h"
 #include "run/version_notes.h"
 
 namespace tprimat::suite {
@@ -67,17 +68,28 @@ logs::EndCause explain_hang(const std::string& sentence, const std::string& log_
   return {FailureKind::hung, sentence + "; before that the log shows: " + cause->sentence, cause->rank, false};
 }
 
-void describe_ending(RunResult& result, const TrainingTrace& trace) {
+// What the launcher says about a run that it waited for: it goes with the time limit that ended the run.
+logs::EndCause explain_stop(const ExitReason& exit, const std::string& log_end, const std::string& cause_path) {
+  const auto stated = read_stated_cause(cause_path);
+  if (stated && exit.kind == ExitReason::Kind::exited) return *stated;
+  logs::EndCause cause = explain_failure(exit, log_end);
+  if (stated) cause.sentence += "; " + stated->sentence;
+  return cause;
+}
+
+void describe_ending(RunResult& result, const TrainingTrace& trace, const std::string& cause_path) {
   result.status = RunStatus::complete;
   if (trace.problem) {
     fail(result, {trace.problem_kind, *trace.problem, {}, false});
   } else if (trace.hung) {
-    fail(result, explain_hang(*trace.hung, read_log_end(result.source.log.value_or(""), trace.log_bytes)));
+    logs::EndCause cause = explain_hang(*trace.hung, read_log_end(result.source.log.value_or(""), trace.log_bytes));
+    if (const auto stated = read_stated_cause(cause_path)) cause.sentence += "; " + stated->sentence;
+    fail(result, cause);
   } else if (trace.exit.kind == ExitReason::Kind::interrupted) {
     result.status = RunStatus::interrupted;
     result.status_reason = to_string(trace.exit);
   } else if (!trace.exit.success()) {
-    fail(result, explain_failure(trace.exit, read_log_end(result.source.log.value_or(""))));
+    fail(result, explain_stop(trace.exit, read_log_end(result.source.log.value_or("")), cause_path));
     const bool killed = result.failure_kind == FailureKind::killed && trace.memory_kill;
     if (!killed) return;
     result.failure_kind = FailureKind::host_out_of_memory;
@@ -293,7 +305,7 @@ RunResult describe_run(const PlannedRun& run, const TrainingTrace& trace, const 
     result.environment["cpu_threads_used"] = std::to_string(used_threads(run, machine.cpu));
   result.config_hash = run.config_hash;
   describe_source(result, run.plan);
-  describe_ending(result, trace);
+  describe_ending(result, trace, run.plan.cause_path);
   describe_steps(result, trace, run.spec);
   audit_run(result, run);
   note_version(result);

@@ -307,15 +307,14 @@ class SuitePlanner {
   }
 
   TrainSpec complete(TrainSpec spec) const {
-    require_initial_weights(spec.checkpoint.initial_weights, spec.model.name);
     if (request_.dataset) spec.data.dataset = *request_.dataset;
-    if (request_.presence == Presence::installed)
+    const bool is_here = experiment_.launch.launcher != Launcher::kubernetes;  // else its volumes have the files
+    if (is_here) require_initial_weights(spec.checkpoint.initial_weights, spec.model.name);
+    if (is_here && request_.presence == Presence::installed)
       require_dataset(spec.data,
                       request_.dataset ? "--dataset" : fmt::format("models.{}.dataset_path", spec.model.name));
-    if (platform_ == Platform::cpu && spec.threads == 0) {
-      const int64_t ranks_here = std::max<int64_t>(1, spec.parallel.ranks() / experiment_.launch.nodes);
-      spec.threads = std::max<int64_t>(1, machine_.cpu.usable_threads / ranks_here);  // of each rank
-    }
+    if (platform_ == Platform::cpu && spec.threads == 0)
+      spec.threads = threads_of_rank(experiment_.launch, spec.parallel.ranks(), machine_.cpu);
     return spec;
   }
 

@@ -35,6 +35,63 @@ TEST(LaunchKeys, EverySettingArrives) {
   EXPECT_TRUE(launch.in_container());
 }
 
+TEST(LaunchKeys, EverySettingOfKubernetesArrives) {
+  const LauncherSettings launch = launch_of(R"(launch:
+  launcher: kubernetes
+  nodes: 2
+  kubernetes: {namespace: ml, context: prod, image: "reg/x:1", pull_policy: Always, pull_secrets: [a],
+               volumes: ["claim:shared:/shared"], shm_size: 64Gi, cpus: 12, memory: 1.5Ti, gpu_resource: amd.com/gpu_mi300x,
+               resources: [rdma/ib=8], node_selector: [zone=b], labels: [queue=c], tolerations: ["gpu:NoSchedule"],
+               secrets: {HF_TOKEN: hf/token}, capabilities: [IPC_LOCK], service_account: d, host_network: true,
+               pending_seconds: 0}
+)");
+  KubernetesSettings expected;
+  expected.namespace_name = "ml", expected.context = "prod", expected.image = "reg/x:1";
+  expected.pull_policy = "Always", expected.pull_secrets = {"a"}, expected.volumes = {"claim:shared:/shared"};
+  expected.shm_size = "64Gi", expected.cpus = 12, expected.memory = "1.5Ti";
+  expected.gpu_resource = "amd.com/gpu_mi300x", expected.resources = {{"rdma/ib", "8"}};
+  expected.node_selector = {{"zone", "b"}}, expected.labels = {{"queue", "c"}};
+  expected.tolerations = {"gpu:NoSchedule"}, expected.secrets = {{"HF_TOKEN", "hf/token"}};
+  expected.capabilities = {"IPC_LOCK"}, expected.service_account = "d";
+  expected.host_network = true, expected.pending_seconds = 0;
+  EXPECT_EQ(launch.kubernetes, expected);
+  EXPECT_EQ(launch.nodes, 2);
+  EXPECT_TRUE(launch.in_container());
+}
+
+TEST(LaunchKeys, MistakesOfKubernetesAreNamed) {
+  const auto errors = [](const std::string& section) {
+    return ConfigCase{"launch: {kubernetes: {" + section + "}}"}.errors();
+  };
+  for (const char* volume : {"shared:/shared", "claim:shared", "claim:Shared:/a", "claim:shared:a", "nfs:x:/a", "",
+                             "claim::/a", "claim:shared:/", "host:data:/a", "host:/a:/b:/c", "claim:shared:/a:rw"})
+    EXPECT_TRUE(mention(errors(std::string("volumes: [\"") + volume + "\"]"), "launch.kubernetes.volumes cannot be"))
+        << volume;
+  EXPECT_TRUE(mention(errors("volumes: ['claim:a:/x', 'claim:b:/x/']"), "two volumes have the path /x"));
+  for (const char* each : {"tolerations: ['a:Sometimes']", "tolerations: ['=x:NoSchedule']", "tolerations: ['']"})
+    EXPECT_TRUE(mention(errors(each), "launch.kubernetes.tolerations cannot be")) << each;
+  for (const char* each : {"64 GB", "Gi", "1.2.3Gi", "-1", "64GiB", "1."})
+    EXPECT_TRUE(mention(errors(std::string("memory: '") + each + "'"), "launch.kubernetes.memory cannot be")) << each;
+  EXPECT_TRUE(mention(errors("namespace: My_Team"), "launch.kubernetes.namespace cannot be 'My_Team'"));
+  EXPECT_TRUE(mention(errors("image: --privileged"), "launch.kubernetes.image cannot be"));
+  EXPECT_TRUE(mention(errors("pull_policy: Sometimes"), "launch.kubernetes.pull_policy cannot be"));
+  EXPECT_TRUE(mention(errors("capabilities: [ipc-lock]"), "launch.kubernetes.capabilities cannot be"));
+  for (const char* each : {"rdma/ib", "rdma/ib=many", "=8", "rdma/ib=", "a b=8"})
+    EXPECT_TRUE(mention(errors(std::string("resources: ['") + each + "']"), "launch.kubernetes.resources cannot be"))
+        << each;
+  EXPECT_TRUE(mention(errors("node_selector: ['zone: b']"), "launch.kubernetes.node_selector cannot be"));
+  EXPECT_TRUE(mention(errors("labels: ['-a=b']"), "launch.kubernetes.labels cannot be"));
+  EXPECT_TRUE(mention(errors("secrets: {a-b: hf/token}"), "launch.kubernetes.secrets.a-b cannot be"));
+  EXPECT_TRUE(mention(errors("cpus: 0"), "launch.kubernetes.cpus"));
+}
+
+// A value in the wrong place may be the secret itself.
+TEST(LaunchKeys, AMistakenSecretIsNotRepeated) {
+  const auto errors = ConfigCase{"launch: {kubernetes: {secrets: {HF_TOKEN: hf_abcdef}}}"}.errors();
+  EXPECT_TRUE(mention(errors, "launch.kubernetes.secrets.HF_TOKEN cannot be this value")) << print(errors);
+  EXPECT_EQ(print(errors).find("hf_abcdef"), std::string::npos) << print(errors);
+}
+
 TEST(LaunchKeys, NodesFollowFromHosts) {
   EXPECT_EQ(launch_of("launch: {launcher: mpi, mpi: {hosts: [a, b, c]}}").nodes, 3);
   EXPECT_EQ(launch_of("launch: {launcher: slurm, mpi: {hosts: [a, b, c]}}").nodes, 1);

@@ -13,80 +13,13 @@
 #include "launch/container.h"
 #include "launch/frameworks.h"
 #include "launch/launch_plan.h"
+#include "unit/launch/launcher_case.h"
 #include "unit/launch/temporary_variable.h"
 
 namespace tprimat::suite {
 namespace {
 
 namespace fs = std::filesystem;
-using Arguments = std::vector<std::string>;
-
-// A training of eight GPUs, on a machine that has every launcher and is no part of a job.
-class LauncherTest : public ::testing::Test {
- protected:
-  LauncherTest() {
-    fs::create_directories(folder_);
-    for (const char* program : {"mpirun", "srun", "sbatch", "docker"}) add_program(program);
-    request_.spec.model.name = "tiny";
-    request_.spec.steps = 7;
-    request_.spec.precision = Precision::fp32;
-    ModelSpec& model = request_.spec.model;
-    model.num_layers = 2;
-    model.hidden_size = model.ffn_hidden_size = 64;
-    model.num_attention_heads = model.num_key_value_heads = 4;
-    model.head_dim = 16;
-    model.vocab_size = 256;
-    model.max_position_embeddings = 128;
-    request_.spec.parallel.data = 8;
-    request_.platform = Platform::nvd;
-    request_.paths = {"/out/runs/train_tiny", "/out/training_tiny.log", "/out/train_tiny.json", "/work dir"};
-    request_.own_program = "/opt/tprimat";
-  }
-  ~LauncherTest() override { fs::remove_all(folder_); }
-
-  void add_program(const std::string& name) const {
-    write_file_atomically(folder_ / name, "#!/bin/sh\n");
-    fs::permissions(folder_ / name, fs::perms::owner_all);
-  }
-  LaunchPlan plan(Framework framework) const { return plan_launch(*find_framework(framework), request_); }
-  LaunchPlan place(const TrainProgram& program) const {
-    LaunchPlan placed;
-    placed.environment = program.environment;
-    placed.working_directory = request_.paths.working_directory;
-    place_ranks(program, request_, placed);
-    return placed;
-  }
-  // One process per node, which starts the ranks there itself.
-  LaunchPlan place_per_node() const {
-    TrainProgram program;
-    program.arguments = {"run.sh", "a b"};
-    program.start = RankStart::per_node;
-    return place(program);
-  }
-  std::string refusal(Framework framework) const {
-    try {
-      plan(framework);
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "";
-  }
-  static std::string file_of(const LaunchPlan& plan, const std::string& name) {
-    for (const GeneratedFile& file : plan.files)
-      if (fs::path(file.path).filename() == name) return file.content;
-    return "";
-  }
-  static bool holds(const Arguments& arguments, const std::string& word) {
-    return std::find(arguments.begin(), arguments.end(), word) != arguments.end();
-  }
-
-  fs::path folder_ = fs::temp_directory_path() / ("launchers " + std::to_string(::getpid()));
-  TemporaryVariable path_{"PATH", "/nowhere:" + folder_.string() + ":/usr/bin:/bin"};
-  TemporaryVariable job_{"SLURM_JOB_ID", std::nullopt}, pbs_{"PBS_NODEFILE", std::nullopt};
-  TemporaryVariable node_{"SLURMD_NODENAME", std::nullopt}, count_{"SLURM_JOB_NUM_NODES", std::nullopt};
-  TemporaryVariable frameworks_{"TPRIMAT_FRAMEWORKS", "/env"};
-  LaunchRequest request_;
-};
 
 TEST(Launchers, EveryOneIsListedOnce) {
   for (const auto& [launcher, name] : EnumNames<Launcher>::values)
@@ -112,9 +45,7 @@ TEST_P(GoldenLaunch, IsAsWritten) {
   LaunchPlan launch = plan(framework);
   std::erase_if(launch.files, [](const GeneratedFile& file) { return !file.path.ends_with(".sh"); });
   const std::string name = std::string(enum_name(launcher)) + "_" + std::string(enum_name(framework)) + ".sh";
-  const fs::path golden = fs::path(TPRIMAT_SOURCE_DIR) / "tests/golden/launch" / name;
-  if (std::getenv("TPRIMAT_UPDATE_GOLDEN") != nullptr) write_file_atomically(golden, render_shell(launch));
-  EXPECT_EQ(render_shell(launch), read_file(golden));
+  expect_golden(name, render_shell(launch));
 }
 INSTANTIATE_TEST_SUITE_P(Launch, GoldenLaunch,
                          ::testing::Combine(::testing::Values(Launcher::local, Launcher::mpi, Launcher::slurm,
@@ -135,8 +66,10 @@ TEST_F(LauncherTest, RanksMustSpreadEvenly) {
 
 TEST_F(LauncherTest, AMissingOneSaysWhatBringsIt) {
   const TemporaryVariable nothing("PATH", "/nowhere");
-  for (const auto& [launcher, hint] :
-       {std::pair{Launcher::mpi, "openmpi-bin"}, {Launcher::slurm, "sbatch"}, {Launcher::docker, "podman"}}) {
+  for (const auto& [launcher, hint] : {std::pair{Launcher::mpi, "openmpi-bin"},
+                                       {Launcher::slurm, "sbatch"},
+                                       {Launcher::docker, "apptainer"},
+                                       {Launcher::kubernetes, "kubernetes.io/docs/tasks/tools"}}) {
     LauncherSettings settings;
     settings.launcher = launcher;
     try {

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "launch/apptainer.h"
 #include "launch/installed.h"
 #include "launch/launchers/start_ranks.h"
 #include "text/format.h"
@@ -34,7 +35,7 @@ void add_gpus(Arguments& arguments, const Placement& placement) {
 
 void add_container(Arguments& arguments, const Placement& placement, const LaunchPlan& plan) {
   const SlurmSettings& slurm = placement.request.launch.slurm;
-  if (slurm.container_image.empty()) return;
+  if (slurm.container_image.empty() || slurm.container_program != SlurmContainer::pyxis) return;
   Arguments variables = slurm.container_env;
   for (const auto& [name, value] : plan.environment) variables.push_back(name);
   arguments.push_back("--container-image=" + slurm.container_image);
@@ -100,9 +101,32 @@ bool wants_mpirun(const Placement& placement) {
   return placement.program.start == RankStart::mpi && placement.request.launch.slurm.mpi == SlurmMpi::mpirun;
 }
 
+// What each task of srun starts instead of its program, where an image is not srun's own business.
+Arguments container_command(const Placement& placement, const LaunchPlan& plan) {
+  const LaunchRequest& request = placement.request;
+  const SlurmSettings& slurm = request.launch.slurm;
+  if (slurm.container_image.empty() || slurm.container_program == SlurmContainer::pyxis) return {};
+  const std::string home = slurm.container_mount_home ? "" : request.paths.folder;
+  return apptainer_arguments({std::string(enum_name(slurm.container_program)),
+                              request.platform,
+                              slurm.container_image,
+                              home,
+                              plan.mounts,
+                              plan.environment,
+                              plan.working_directory,
+                              {}});
+}
+
+void refuse_image_under_mpirun(const SlurmSettings& slurm) {
+  if (slurm.container_image.empty()) return;
+  throw Error(Problem{"mpirun inside the job starts no container", "launch.slurm.mpi",
+                      "use pmix, which starts the ranks in the image, or leave out launch.slurm.container_image"});
+}
+
 // The command inside an allocation.
 Arguments start_in_allocation(const Placement& placement, LaunchPlan& plan) {
   if (wants_mpirun(placement)) {
+    refuse_image_under_mpirun(placement.request.launch.slurm);
     Arguments arguments = mpirun_over_nodes(placement, plan);
     append(arguments, placement.program.arguments);
     return arguments;
@@ -110,6 +134,7 @@ Arguments start_in_allocation(const Placement& placement, LaunchPlan& plan) {
   Arguments arguments = {"srun"};
   append(arguments, slurm_shape(placement));
   append(arguments, slurm_step(placement, plan));
+  append(arguments, container_command(placement, plan));
   append(arguments,
          task_arguments(placement, plan, [] { return slurm_node_numbers("$SLURM_NODEID", "SLURM_STEP_NODELIST"); }));
   return arguments;
