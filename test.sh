@@ -16,6 +16,8 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 # shellcheck source=scripts/build.sh
 source scripts/build.sh
+# shellcheck source=scripts/gpu.sh
+source scripts/gpu.sh
 
 all=no again=no stage=''
 while [ $# -gt 0 ]; do
@@ -106,7 +108,7 @@ only_optimised=(
   '^gpu_host\.(EngineOnGpu\.(NothingOfASkippedStep|GivesTheSameBits)|GpuEngine\.AClockTimes)'
   '^train\.Precisions/FirstGradient\..*/bf16' '^comm\.(mpi|tcp)\.[45]$' '^comm\.gpu\.tcp\.3$'
   '^planner\.PlanValidation\.KeepsItsWord' '^train\.TrainingTest\.(Bf16Tracks|SameSeed|LossFalls|CompactStates|EmulatedFp8)'
-  '^gpu_host64\..*<tprimat::engine::f16>' '^comm\.gpu\.[34]$'
+  '^gpu_host64\..*<tprimat::engine::f16>' '^gpu_host\.benchmark$' '^comm\.gpu\.[34]$'
 )
 threaded_tests="process_tests telemetry_tests data_tests model_files_tests comm_tests"
 # What comes after the sanitized tests.

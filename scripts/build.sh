@@ -55,12 +55,6 @@ install_wheels() {
   echo "$wanted" >"build/cuda/$group.txt"
 }
 
-# nvcc where there is none, and the headers of cuDNN; cmake/Gpu.cmake looks at the same places.
-install_nvcc() {
-  [ -x "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc" ] || command -v nvcc >/dev/null || install_wheels nvcc
-  install_wheels cudnn
-}
-
 # The Python packages that tests compare with, in build/python; made again when their list changes.
 install_python_packages() {
   local wanted=tests/parity/requirements.txt alone=tests/parity/requirements_alone.txt amdsmi=tests/parity/requirements_amdsmi.txt
@@ -90,7 +84,7 @@ configure() {
 # How far a build is that writes to LOG, every 20 seconds until the process PID ends: tell_progress LOG PID
 tell_progress() {
   local log=$1 pid=$2 start=$SECONDS done steps left
-  while sleep 20 & wait -n "$pid" $! 2>/dev/null; kill -0 "$pid" 2>/dev/null; do
+  while sleep 20 >/dev/null 2>&1 & wait -n "$pid" $! 2>/dev/null; kill -0 "$pid" 2>/dev/null; do
     read -r done steps <<<"$(grep -oE '^\[[0-9]+/[0-9]+\]' "$log" | tail -n 1 | tr -d '[]' | tr / ' ')"
     [ "${done:-0}" -gt 0 ] || continue
     left=$(((SECONDS - start) * (steps - done) / done))

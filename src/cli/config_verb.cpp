@@ -10,6 +10,7 @@
 #include "cli/verbs.h"
 #include "command_line/output_target.h"
 #include "config/values.h"
+#include "telemetry/gpu_libraries.h"
 #include "text/format.h"
 #include "text/json.h"
 
@@ -54,21 +55,39 @@ void list_origins(const YamlNode& node, const std::string& path, Json& origins) 
     list_origins(entry.value, path.empty() ? entry.key : path + "." + entry.key, origins);
 }
 
+// The sentences of the default for this machine's GPUs; none where another configuration is in force.
+std::vector<std::string> explain_default(const std::optional<GpuSession>& gpus, const suite::Experiment& experiment,
+                                         const MachineFacts& machine) {
+  if (!gpus) return {};
+  suite::SuiteRequest request;
+  request.own_program = "tprimat";
+  request.presence = suite::Presence::any;
+  const auto planner = planner::load_planner_settings(experiment.planner_parameters);
+  return describe_choice(*gpus, suite::plan_suite(experiment, request, machine), planner.parameters);
+}
+
 // Whoever reads the whole configuration learns of its warnings, in one line.
 ExitStatus show(const Session& session) {
-  const suite::LoadedExperiment loaded = load_session_config(session);
+  suite::ConfigSources sources = config_sources(session);
+  const MachineFacts machine = suite::has_config_file(sources) ? MachineFacts{} : read_machine(open_gpu_libraries());
+  const auto gpus = use_gpu_default(sources, machine, std::nullopt);
+  const suite::LoadedExperiment loaded = suite::load_experiment(sources);
   if (const std::string warnings = count_warnings(loaded); !warnings.empty())
     log_note(fmt::format("{}: {}; tprimat config validate prints them", loaded.origin.text(), warnings));
+  const std::vector<std::string> choice = explain_default(gpus, loaded.experiment, machine);
   if (!session.json) {
+    for (const std::string& sentence : choice) print_result(fmt::format("# {}\n", sentence));
     print_result(print_yaml(loaded.settings, true));
     return ExitStatus::done;
   }
   Json origins = Json::object();
   list_origins(loaded.settings, "", origins);
-  print_result(print_json(Json{{"origin", loaded.origin.text()},
-                               {"settings", json_of(loaded.settings)},
-                               {"resolved", resolve_config(loaded.experiment)},
-                               {"origins", std::move(origins)}}));
+  Json json{{"origin", loaded.origin.text()},
+            {"settings", json_of(loaded.settings)},
+            {"resolved", resolve_config(loaded.experiment)},
+            {"origins", std::move(origins)}};
+  if (!choice.empty()) json["default_choice"] = choice;
+  print_result(print_json(json));
   return ExitStatus::done;
 }
 
@@ -136,7 +155,8 @@ ExitStatus init(const Session& session, bool force) {
   std::error_code error;
   if (!force && std::filesystem::exists(std::filesystem::symlink_status(path, error)))
     throw Error(Problem{"already exists", path, "overwrite it with --force, or write elsewhere with --config FILE"});
-  write_file_atomically(path, suite::default_config_text());
+  const auto gpus = choose_gpu_session(read_machine(open_gpu_libraries()));
+  write_file_atomically(path, gpus ? gpus->chosen.yaml : std::string(suite::default_config_text()));
   log_note(fmt::format("wrote {}; check it with tprimat config validate", path));
   return ExitStatus::done;
 }
@@ -181,7 +201,7 @@ void add_config_verb(CommandLine& program, Session& session) {
   export_part->callback([&session, shell] { session.action = [&session] { return export_shell(session); }; });
 
   CommandLine* init_part =
-      add_part(*verb, "init", "Write the built-in default to config.yaml, or to --config FILE (-: stdout)");
+      add_part(*verb, "init", "Write this machine's built-in default to config.yaml, or to --config FILE (-: stdout)");
   auto force = std::make_shared<bool>(false);
   init_part->add_flag("--force", *force, "Overwrite the file");
   init_part->callback([&session, force] { session.action = [&session, force] { return init(session, *force); }; });

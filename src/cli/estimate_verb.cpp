@@ -49,10 +49,11 @@ suite::SuiteRequest suite_of(const MemoryRequest& request) {
 
 // Of every framework that would run the model.
 ExitStatus estimate_memory(const Session& session, const MemoryRequest& request) {
-  const suite::Experiment experiment = load_session_experiment(session);
+  const suite::SuiteRequest asked = suite_of(request);
+  const suite::Experiment experiment = load_session_config(session, asked.platform).experiment;
   const MachineFacts machine = read_machine(open_gpu_libraries());
   const planner::PlannerSettings planner = planner::load_planner_settings(experiment.planner_parameters);
-  const suite::SuitePlan suite = suite::plan_suite(experiment, suite_of(request), machine);
+  const suite::SuitePlan suite = suite::plan_suite(experiment, asked, machine);
   for (const Problem& problem : suite.unavailable) log_warning(to_string(problem));
   Json list = Json::array();
   std::string text;

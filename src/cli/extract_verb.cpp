@@ -68,7 +68,7 @@ void settle_known_facts(ExtractRequest& request) {
 // Files named by the environment, one per model of the configuration.
 std::vector<fs::path> logs_of_environment(const Session& session) {
   std::vector<fs::path> paths;
-  const suite::Experiment experiment = load_session_experiment(session);
+  const suite::Experiment experiment = suite::load_experiment(config_sources(session)).experiment;
   for (const suite::ModelEntry& model : experiment.models) {
     std::string variable = model.spec.name + "_LOG";
     std::transform(variable.begin(), variable.end(), variable.begin(),

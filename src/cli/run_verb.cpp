@@ -58,8 +58,20 @@ void add_overrides(std::vector<std::string>& overrides, const RunOptions& option
   if (options.nodes > 0) overrides.push_back(fmt::format("launch.nodes={}", options.nodes));
 }
 
-suite::LoadedExperiment load(const Session& session, const RunOptions& options) {
+std::optional<Platform> platform_of(const RunOptions& options) {
+  if (options.platform == "auto") return std::nullopt;
+  return parse_choice<Platform>(options.platform, "--platform");
+}
+
+// The configuration, and the default for this machine's GPUs where that is in force.
+struct RunConfig {
+  suite::Experiment experiment;
+  std::optional<GpuSession> gpu_default;
+};
+
+RunConfig load(const Session& session, const RunOptions& options, const MachineFacts& machine) {
   suite::ConfigSources sources = config_sources(session);
+  auto gpu_default = use_gpu_default(sources, machine, platform_of(options));
   add_overrides(sources.overrides, options);
   // The strategy decides which fairness rules hold, so a single one is the methodology of this run.
   if (options.strategies.size() == 1) sources.strategy = options.strategies.front();
@@ -70,12 +82,12 @@ suite::LoadedExperiment load(const Session& session, const RunOptions& options) 
   if (options.runs > 0) loaded.experiment.runs = options.runs;
   if (!options.output.empty()) loaded.experiment.output_directory = options.output;
   if (sources.plans_layouts) refuse_adapting(loaded.experiment);
-  return loaded;
+  return {std::move(loaded.experiment), std::move(gpu_default)};
 }
 
 suite::SuiteRequest request_of(const RunOptions& options) {
   suite::SuiteRequest request;
-  if (options.platform != "auto") request.platform = parse_choice<Platform>(options.platform, "--platform");
+  request.platform = platform_of(options);
   for (const std::string& name : options.frameworks)
     if (name == "all")
       request.all_frameworks = true;
@@ -138,6 +150,7 @@ Json plan_to_json(const suite::PlannedRun& run, const suite::Forecast& known) {
             {"cleanup_command", run.plan.cleanup_command},
             {"result", run.plan.result_path},
             {"config_hash", run.config_hash}};
+  if (!run.default_choice.empty()) json["default_choice"] = run.default_choice;
   if (run.installation) json["installation"] = *run.installation;
   if (run.framework_version) json["framework_version"] = *run.framework_version;
   if (const std::string checked = suite::list_checked(run); !checked.empty()) json["checked_against"] = checked;
@@ -170,7 +183,8 @@ ExitStatus print_plan(const suite::SuitePlan& suite, const LayoutPlans& layouts,
   for (const Problem& problem : suite::find_misfits(suite, machine, planner)) log_warning(to_string(problem));
   Json list = Json::array();
   if (!session.json)
-    print_result(comment_lines(suite::render_adaptations(suite)) + comment_lines(suite::render_layout_plans(layouts)));
+    print_result(comment_lines(suite::render_default_choice(suite)) + comment_lines(suite::render_adaptations(suite)) +
+                 comment_lines(suite::render_layout_plans(layouts)));
   for (const suite::PlannedRun& run : suite.runs) {
     const suite::Forecast known = suite::forecast(run, machine, planner);
     if (session.json) {
@@ -275,12 +289,14 @@ suite::SuiteOptions suite_options_of(const RunOptions& options, const suite::Exp
   return suite;
 }
 
-ExitStatus run_experiment(const Session& session, const RunOptions& options, const suite::Experiment& experiment,
+ExitStatus run_experiment(const Session& session, const RunOptions& options, const RunConfig& config,
                           suite::SuiteContext& around, const InterruptGuard& interrupts) {
+  const suite::Experiment& experiment = config.experiment;
   const suite::SuiteOptions how = suite_options_of(options, experiment);
   const std::unique_ptr<suite::Reporter> reporter = make_reporter(session);
   suite::LayoutPlanner layouts(suite::parse_top(options.from_plan).value_or(0), around, how.planner, *reporter);
-  const suite::SuitePlan suite = plan_all(experiment, options, around.machine, layouts);
+  suite::SuitePlan suite = plan_all(experiment, options, around.machine, layouts);
+  state_choice(config.gpu_default, suite, how.planner.parameters);
   note_missing_layouts(layouts.plans());
   const bool needs_trainer = std::any_of(suite.runs.begin(), suite.runs.end(), [&](const suite::PlannedRun& run) {
     const bool uses_trainer = run.framework == Framework::native || suite::has_start_script(run.plan);
@@ -289,7 +305,9 @@ ExitStatus run_experiment(const Session& session, const RunOptions& options, con
   if (options.dry_run && options.platform == "auto") note_other_platform(suite, around.machine);
   if (options.dry_run) return print_plan(suite, layouts.plans(), around.machine, how.planner, session);
   for (const Problem& problem : suite::list_unchecked_versions(suite)) log_warning(to_string(problem));
-  if (!session.quiet) write_stderr(suite::render_adaptations(suite) + suite::render_layout_plans(layouts.plans()));
+  if (!session.quiet)
+    write_stderr(suite::render_default_choice(suite) + suite::render_adaptations(suite) +
+                 suite::render_layout_plans(layouts.plans()));
   if (needs_trainer) suite::require_trainer_program();
   refuse_misfits(suite, around.machine, how.planner, options);
   around.libraries = built_in_libraries(around.processes, interrupts);
@@ -373,15 +391,15 @@ void add_run_options(CommandLine& verb, Session& session, RunOptions& options) {
 }
 
 ExitStatus run_configuration(const Session& session, const RunOptions& options) {
-  const suite::Experiment experiment = load(session, options).experiment;
   LocalRunner processes;
   const InterruptGuard interrupts;
   suite::SuiteContext around = suite_context(processes, interrupts);
+  const RunConfig config = load(session, options, around.machine);
   const MachineFacts machine = around.machine;
   try {
-    return run_experiment(session, options, experiment, around, interrupts);
+    return run_experiment(session, options, config, around, interrupts);
   } catch (const Error& error) {
-    throw with_alternatives(error, session, options, experiment, machine);
+    throw with_alternatives(error, session, options, config.experiment, machine);
   }
 }
 

@@ -1,10 +1,25 @@
 #include "cli/session_config.h"
 
+#include <fmt/format.h>
+
+#include "base/environment.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "config/variables.h"
+#include "telemetry/gpu_libraries.h"
 
 namespace tprimat::cli {
+namespace {
+
+constexpr const char* k_default_name = "built-in default for GPUs";
+
+// A GPU whose driver is broken must not pass for a machine without one.
+void warn_of_refused_libraries() {
+  for (const std::string& refusal : find_gpu_libraries().refused)
+    log_warning(fmt::format("{}, so the built-in default trains on the processor", refusal));
+}
+
+}  // namespace
 
 suite::ConfigSources config_sources(const Session& session) {
   suite::ConfigSources sources;
@@ -14,8 +29,49 @@ suite::ConfigSources config_sources(const Session& session) {
   return sources;
 }
 
-suite::LoadedExperiment load_session_config(const Session& session) {
-  return suite::load_experiment(config_sources(session));
+std::optional<GpuSession> choose_gpu_session(const MachineFacts& machine) {
+  if (machine.platform == Platform::cpu) return std::nullopt;
+  auto gpus = suite::find_default_gpus(machine, read_environment);
+  if (!gpus) {
+    log_warning(fmt::format(
+        "the environment hides this machine's {} GPUs ({}), so the built-in default trains on the "
+        "processor",
+        display_name(machine.platform),
+        machine.platform == Platform::amd ? "ROCR_VISIBLE_DEVICES or HIP_VISIBLE_DEVICES" : "CUDA_VISIBLE_DEVICES"));
+    return std::nullopt;
+  }
+  suite::GpuDefault chosen =
+      suite::choose_gpu_default(*gpus, suite::find_peer_framework(machine.platform), planner::built_in_parameters());
+  return GpuSession{std::move(*gpus), std::move(chosen)};
+}
+
+std::optional<GpuSession> use_gpu_default(suite::ConfigSources& sources, const MachineFacts& machine,
+                                          std::optional<Platform> platform) {
+  if (suite::has_config_file(sources) || (platform && *platform != machine.platform)) return std::nullopt;
+  if (machine.platform == Platform::cpu && !platform) warn_of_refused_libraries();
+  auto session = choose_gpu_session(machine);
+  if (session) sources.machine_default = suite::MachineDefault{k_default_name, session->chosen.yaml};
+  return session;
+}
+
+std::vector<std::string> describe_choice(const GpuSession& session, const suite::SuitePlan& plan,
+                                         const planner::ParameterSet& parameters) {
+  std::vector<std::string> sentences = session.chosen.reasons;
+  sentences.push_back(suite::describe_expected(plan, session.gpus, parameters));
+  return sentences;
+}
+
+void state_choice(const std::optional<GpuSession>& session, suite::SuitePlan& plan,
+                  const planner::ParameterSet& parameters) {
+  if (!session) return;
+  const std::vector<std::string> choice = describe_choice(*session, plan, parameters);
+  for (suite::PlannedRun& run : plan.runs) run.default_choice = choice;
+}
+
+suite::LoadedExperiment load_session_config(const Session& session, std::optional<Platform> platform) {
+  suite::ConfigSources sources = config_sources(session);
+  if (!suite::has_config_file(sources)) use_gpu_default(sources, read_machine(open_gpu_libraries()), platform);
+  return suite::load_experiment(sources);
 }
 
 suite::Experiment load_session_experiment(const Session& session) { return load_session_config(session).experiment; }

@@ -98,7 +98,7 @@ int amdsmi_get_processor_type(void*, int* type) {
   return k_success;
 }
 int amdsmi_get_gpu_asic_info(void*, char* market_name) {
-  std::strcpy(market_name, "AMD Instinct MI300X");
+  std::strcpy(market_name, fake::device_name("AMD Instinct MI300X"));
   return k_success;
 }
 int amdsmi_get_gpu_driver_info(void*, char* text) {
@@ -106,7 +106,7 @@ int amdsmi_get_gpu_driver_info(void*, char* text) {
   return k_success;
 }
 int amdsmi_get_gpu_memory_total(void*, int, uint64_t* bytes) {
-  *bytes = 206'141'652'992ULL;
+  *bytes = fake::device_memory(206'141'652'992ULL);
   return k_success;
 }
 int amdsmi_get_gpu_memory_usage(void* device, int, uint64_t* bytes) {

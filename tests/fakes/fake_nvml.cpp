@@ -48,12 +48,13 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned int index, void** device) {
   return k_success;
 }
 int nvmlDeviceGetName(void* device, char* text, unsigned int size) {
-  std::snprintf(text, size, is_older(device) ? "NVIDIA L4" : "NVIDIA H100 80GB HBM3");
+  std::snprintf(text, size, is_older(device) ? "NVIDIA L4" : fake::device_name("NVIDIA H100 80GB HBM3"));
   return k_success;
 }
 int nvmlDeviceGetMemoryInfo(void* device, unsigned long long* memory) {
   if (const int state = state_of(device); state != k_success) return state;
-  const unsigned long long total = 80'000'000'000ULL, used = fake::lie("memory_over") != 0 ? 2 * total : total / 4;
+  const unsigned long long total = fake::device_memory(80'000'000'000ULL),
+                           used = fake::lie("memory_over") != 0 ? 2 * total : total / 4;
   const unsigned long long total_free_used[] = {total, total - total / 4, used};
   std::memcpy(memory, total_free_used, sizeof total_free_used);
   return k_success;

@@ -52,10 +52,12 @@ int rsmi_num_monitor_devices(uint32_t* count) {
   return k_success;
 }
 int rsmi_dev_name_get(uint32_t, char* text, size_t size) {
-  std::snprintf(text, size, "AMD Instinct MI300X OAM");
+  std::snprintf(text, size, "%s", fake::device_name("AMD Instinct MI300X OAM"));
   return k_success;
 }
-int rsmi_dev_memory_total_get(uint32_t device, int, uint64_t* bytes) { ANSWER(device, bytes, 206'141'652'992ULL); }
+int rsmi_dev_memory_total_get(uint32_t device, int, uint64_t* bytes) {
+  ANSWER(device, bytes, fake::device_memory(206'141'652'992ULL));
+}
 int rsmi_dev_memory_usage_get(uint32_t device, int, uint64_t* bytes) {
   ANSWER(device, bytes, fake::lie("memory_over") != 0 ? 300'000'000'000ULL : 30'000'000'000ULL);
 }

@@ -1,5 +1,6 @@
 // What the fake GPU libraries lie about: words in FAKE_GPU_LIES, separated by commas, asked for at every call. Beside
-// them: FAKE_GPU_COUNT, how many devices there are.
+// them: FAKE_GPU_COUNT, how many devices there are, FAKE_GPU_NAME, what they are called, and FAKE_GPU_MEMORY, their
+// bytes.
 #pragma once
 
 #include <chrono>
@@ -31,6 +32,16 @@ uint32_t device_count(uint32_t usual) {
   if (lie("count_absurd") != 0) return 0xfffffff0U;
   const char* text = std::getenv("FAKE_GPU_COUNT");
   return text != nullptr ? static_cast<uint32_t>(std::strtoul(text, nullptr, 10)) : usual;
+}
+
+const char* device_name(const char* usual) {
+  const char* text = std::getenv("FAKE_GPU_NAME");
+  return text != nullptr ? text : usual;
+}
+
+uint64_t device_memory(uint64_t usual) {
+  const char* text = std::getenv("FAKE_GPU_MEMORY");
+  return text != nullptr ? std::strtoull(text, nullptr, 10) : usual;
 }
 
 // What has happened since the library was started.

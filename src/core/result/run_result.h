@@ -159,7 +159,8 @@ struct RunResult {
   std::optional<std::vector<RankMemoryEntry>> memory_by_rank;
   std::optional<std::vector<RunEvent>> events;
   std::optional<std::map<EventKind, int64_t>> event_counts;
-  std::optional<int64_t> skipped_updates;  // steps that left the weights unchanged; absent: not known
+  std::optional<int64_t> skipped_updates;                  // steps that left the weights unchanged; absent: not known
+  std::optional<std::vector<std::string>> default_choice;  // absent: a configuration stated the training
   std::vector<std::string> warnings;
   std::vector<double> step_times;   // s, one per step, warm-up included
   std::vector<double> loss_values;  // NaN (null) where a step had none or saw a NaN
@@ -211,6 +212,8 @@ struct RunResult {
         field("event_counts", &R::event_counts, "how often each kind of event was reported"),
         field("skipped_updates", &R::skipped_updates,
               "steps whose update was skipped (overflow, NaN, spike); absent: not known"),
+        field("default_choice", &R::default_choice,
+              "what the built-in default chose for this machine's GPUs, and why; absent: a configuration stated it"),
         field("warnings", &R::warnings, "what to know before trusting the figures"),
         field("step_times", &R::step_times, "duration of each step, s"),
         field("loss_values", &R::loss_values, "loss of each step, nats"),

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/log.h"
+#include "base/printable.h"
 #include "command_line/output_target.h"
 #include "command_line/value_checks.h"
 #include "device/parallel.h"
@@ -76,11 +77,16 @@ void print_memory(std::string_view component, size_t bytes, std::string_view whe
   print_result(fmt::format("  memory {:<15} {:8.3f} GB{}\n", component, static_cast<double>(bytes) / 1e9, when));
 }
 
-void print_summary(const TrainSpec& spec, Engine& engine) {
+// The GPU by the name that its runtime gives, so that a log says what computed.
+std::string print_device(const Backend& backend) {
+  return backend.accelerator == nullptr ? "" : fmt::format(" | device {}", printable(backend.device->name()));
+}
+
+void print_summary(const TrainSpec& spec, Engine& engine, const Backend& backend) {
   const MemoryReport memory = engine.memory();
-  print_result(fmt::format("model {} | parameters {} | precision {} | threads {} | allocated {:.3f} GB\n",
+  print_result(fmt::format("model {} | parameters {} | precision {} | threads {}{} | allocated {:.3f} GB\n",
                            spec.model.name, count_parameters(spec.model).total(), enum_name(spec.precision),
-                           spec.threads, static_cast<double>(memory.bytes) / 1e9));
+                           spec.threads, print_device(backend), static_cast<double>(memory.bytes) / 1e9));
   const ParallelSpec& p = spec.parallel;
   if (p.ranks() > 1)
     print_result(fmt::format("layout TP {} PP {} VP {} DP {} CP {} ZeRO-{}{} | rank 0: {} parameters\n", p.tensor,
@@ -113,7 +119,7 @@ ExitStatus train(const TrainOptions& options) {
   std::unique_ptr<Engine> engine = make_engine(spec, std::move(world), backend);
   const bool speaks = engine->ranks().world->rank() == 0;
   if (speaks) prepare_folders(spec, options);
-  if (speaks) print_summary(spec, *engine);
+  if (speaks) print_summary(spec, *engine, backend);
   Checkpoints checkpoints(spec, *engine, [](const std::string& note) { log_note(note); });
   const int64_t first_step = checkpoints.restore();
 

@@ -91,9 +91,16 @@ std::map<std::string, std::string> current_environment() {
   return variables;
 }
 
-LoadedExperiment load_experiment(const ConfigSources& sources) {
+bool has_config_file(const ConfigSources& sources) {
   std::error_code error;
-  if (!sources.path && !fs::exists(k_usual_file, error))
+  return sources.path || fs::exists(k_usual_file, error);
+}
+
+LoadedExperiment load_experiment(const ConfigSources& sources) {
+  const bool has_file = has_config_file(sources);
+  if (!has_file && sources.machine_default)
+    return load_experiment_text(sources.machine_default->text, sources.machine_default->name, sources);
+  if (!has_file)
     return load_layers(
         {"", "", false, sources.environment, sources.overrides, sources.strategy, sources.plans_layouts});
   const std::string path = sources.path.value_or(k_usual_file);

@@ -11,6 +11,12 @@
 
 namespace tprimat::suite {
 
+// A whole configuration that stands in for a file.
+struct MachineDefault {
+  std::string name;  // of its values' origins
+  std::string text;
+};
+
 // The sources of a configuration, strongest first: --set, environment, file, built-in default.
 struct ConfigSources {
   std::optional<std::string> path;                     // nothing: ./config.yaml if it exists, else the built-in default
@@ -18,7 +24,9 @@ struct ConfigSources {
   std::map<std::string, std::string> environment;      // normally current_environment()
   std::optional<std::string> strategy = std::nullopt;  // --strategy: the methodology, stronger than all else
   bool plans_layouts = false;                          // the planner chooses the layouts, so that no strategy needs one
+  std::optional<MachineDefault> machine_default = std::nullopt;  // instead of the built-in default, for this machine
 };
+bool has_config_file(const ConfigSources& sources);  // named or found
 std::map<std::string, std::string> current_environment();
 
 struct LoadedExperiment {

@@ -49,15 +49,28 @@ std::optional<Installation> find_native(const Checkout&) {
   return Installation{std::string(build_info().version), "built in"};
 }
 
+// scripts/build_gpu.sh puts the module into a build of its own, beside this one.
+std::string find_build_with(const std::string& module, Platform platform) {
+  std::error_code unreadable;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", unreadable);
+  const std::filesystem::path folder = program.parent_path().parent_path() / enum_name(platform);
+  const bool is_there = std::filesystem::is_regular_file(folder / module, unreadable) &&
+                        std::filesystem::is_regular_file(folder / program.filename(), unreadable);
+  return is_there ? (folder / program.filename()).string() : "";
+}
+
 // The platform's GPU module, which a CPU build lacks.
 std::optional<Problem> lacking_of_native(Platform platform) {
   if (platform == Platform::cpu) return std::nullopt;
   const std::string name = fmt::format("libtprimat_{}.so", enum_name(platform));
   if (find_program_module(name)) return std::nullopt;
+  const std::string other = find_build_with(name, platform);
   return Problem{fmt::format("the framework 'native' on {} GPUs needs {}, which is missing beside this program",
                              display_name(platform), name),
                  "--framework",
-                 fmt::format("build both with scripts/build_gpu.sh {} (docs/gpu.md)", enum_name(platform))};
+                 other.empty()
+                     ? fmt::format("build both with scripts/build_gpu.sh {} (docs/gpu.md)", enum_name(platform))
+                     : fmt::format("run {}, which has it", other)};
 }
 
 // The trainer beside this program: `tprimat train --spec FILE`, with the step records in $TPRIMAT_STEPS.

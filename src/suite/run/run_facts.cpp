@@ -283,6 +283,20 @@ void audit_run(RunResult& result, const PlannedRun& run) {
   if (!beginning.log.settings.empty()) result.effective_config = beginning.log.settings;
 }
 
+// "AMD Instinct MI300X" and "AMD Instinct MI300X OAM" are one device: a driver's library and the runtime differ in
+// detail.
+bool is_one_device(const std::string& a, const std::string& b) { return a.starts_with(b) || b.starts_with(a); }
+
+// The device is the one that the trainer computed on, whatever the driver's library lists.
+void name_device(RunResult& result, const PlannedRun& run) {
+  if (run.platform == Platform::cpu || !result.effective_config) return;
+  const auto stated = result.effective_config->find("device");
+  if (stated == result.effective_config->end() || is_one_device(stated->second, result.gpu_info.device_name)) return;
+  add_warning(result, fmt::format("the trainer computed on '{}', not on the '{}' that the driver lists", stated->second,
+                                  result.gpu_info.device_name));
+  result.gpu_info.device_name = stated->second;
+}
+
 }  // namespace
 
 RunResult describe_run(const PlannedRun& run, const TrainingTrace& trace, const SuiteContext& around) {
@@ -304,10 +318,12 @@ RunResult describe_run(const PlannedRun& run, const TrainingTrace& trace, const 
   if (run.platform == Platform::cpu && !elsewhere)
     result.environment["cpu_threads_used"] = std::to_string(used_threads(run, machine.cpu));
   result.config_hash = run.config_hash;
+  if (!run.default_choice.empty()) result.default_choice = run.default_choice;
   describe_source(result, run.plan);
   describe_ending(result, trace, run.plan.cause_path);
   describe_steps(result, trace, run.spec);
   audit_run(result, run);
+  name_device(result, run);
   note_version(result);
   return result;
 }

@@ -49,6 +49,7 @@ struct PlannedRun {
   std::optional<ProfileWindow> profile;  // set: not a measurement
   LaunchRequest request;                 // that became the plan
   LaunchPlan plan;
+  std::vector<std::string> default_choice = {};  // why the default for this machine's GPUs chose it; empty: it did not
 };
 
 // "mega", "mega@a"

@@ -60,7 +60,8 @@ class NativeReader : public LogReader {
     log.add_event({EventKind::skipped_update, line.number, line.rank, record.step, {}, {}, "1 update skipped"});
   }
 
-  // "model gpt2_124m | parameters 124439808 | precision fp32 | threads 8 | allocated 2.123 GB"
+  // "model gpt2_124m | parameters 124439808 | precision fp32 | threads 8 | allocated 2.123 GB"; on a GPU its name
+  // behind the threads: "| device NVIDIA H200 |"
   void read_summary(const LogLine& line, LogBuilder& log) {
     ++summaries_;
     const std::string_view text = line.text;
@@ -70,6 +71,7 @@ class NativeReader : public LogReader {
     if (const auto precision = text_between(text, "precision ", " |"))
       keep_first(facts.precision, precision_named(*precision));
     if (const auto threads = text_between(text, "threads ", " |")) log.set("threads", std::string(trim(*threads)));
+    if (const auto device = text_between(text, "| device ", " |")) log.set("device", std::string(trim(*device)));
     log.add_memory(line.rank, MemoryKind::allocated, *gb_after(text, "allocated "));
   }
 
