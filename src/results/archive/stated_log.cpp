@@ -59,7 +59,8 @@ logs::KnownFacts facts_of(const RunResult& stated, const logs::ReadLog& read) {
           .framework = is_assumed_framework ? stated.framework : std::nullopt,
           .framework_from = framework_from,
           .shape = is_assumed_shape ? stated.model_info.shape : logged_shape(read),
-          .assumed = std::move(assumed)};
+          .assumed = std::move(assumed),
+          .peaks = {}};
 }
 
 RunResult extract_again(const logs::ReadLog& read, const std::string& log_name, const RunResult& stated) {
