@@ -201,7 +201,7 @@ void add_config_verb(CommandLine& program, Session& session) {
   export_part->callback([&session, shell] { session.action = [&session] { return export_shell(session); }; });
 
   CommandLine* init_part =
-      add_part(*verb, "init", "Write this machine's built-in default to config.yaml, or to --config FILE (-: stdout)");
+      add_part(*verb, "init", "Write this machine's built-in default to config.yaml, or to --config FILE; -: stdout");
   auto force = std::make_shared<bool>(false);
   init_part->add_flag("--force", *force, "Overwrite the file");
   init_part->callback([&session, force] { session.action = [&session, force] { return init(session, *force); }; });

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/printable.h"
 #include "cli/hand_over.h"
 #include "launch/trainer_program.h"
 #include "process/process.h"
@@ -10,6 +11,7 @@ namespace tprimat::cli {
 
 CommandInfo describe_program(const CommandLine& program) {
   CommandInfo info = program.describe();
+  info.name = printable(info.name);
   LocalRunner runner;
   try {
     const CommandInfo trainer = suite::read_trainer_commands(runner);

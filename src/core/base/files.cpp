@@ -49,10 +49,10 @@ fs::path find_obstacle(const fs::path& folder) {
   return {};
 }
 
-[[noreturn]] void refuse_output(const fs::path& path, const std::string& what) {
-  throw Error(
-      Problem{"is " + what + ", so no file can be written here", path.string(), "remove it, or choose another name"},
-      ExitStatus::work_failed);
+constexpr const char* k_other_name = "remove it, or choose another name";
+
+[[noreturn]] void refuse_output(const fs::path& path, const std::string& what, const std::string& hint = k_other_name) {
+  throw Error(Problem{"is " + what + ", so no file can be written here", path.string(), hint}, ExitStatus::work_failed);
 }
 
 bool is_system_link(const fs::path& path, const struct stat& named) {
@@ -131,7 +131,8 @@ void require_replaceable(const fs::path& path) {
   struct stat named {};
   if (::lstat(path.c_str(), &named) != 0 || S_ISREG(named.st_mode)) return;
   if (S_ISDIR(named.st_mode)) refuse_output(path, "a folder");
-  if (!S_ISLNK(named.st_mode) || is_system_link(path, named)) refuse_output(path, "a device or a pipe");
+  if (!S_ISLNK(named.st_mode) || is_system_link(path, named))
+    refuse_output(path, "a device or a pipe", "choose another name, or - where the option knows standard output");
 }
 
 void ensure_folder(const fs::path& folder) {

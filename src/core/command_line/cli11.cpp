@@ -59,10 +59,18 @@ std::vector<std::string> part_names(const CLI::App& part) {
   return names;
 }
 
+// A word of the command line in a message: the start of a long one.
+std::string shown(const std::string& word) {
+  constexpr size_t k_max_shown = 64;
+  return printable(word.size() <= k_max_shown ? word : word.substr(0, k_max_shown) + "...");
+}
+
 std::string suggest_option(const CLI::App& part, const std::string& name) {
   if (part.get_name() == "export" && name == "--history")
     return "name the directory: export DIR; tprimat compare --history DIR --csv prints one line per point; ";
-  return suggest_name(name, option_names(part));
+  const std::string suggestion = suggest_name(name, option_names(part));
+  if (!suggestion.empty() || part.get_parent() != nullptr) return suggestion;
+  return fmt::format("options follow their command, as in {} COMMAND {}; ", part.get_name(), shown(name));
 }
 
 bool is_option(const std::string& word) { return word.size() > 1 && word.front() == '-'; }
@@ -79,14 +87,14 @@ std::string explain_unknown_word(const CLI::App& program) {
     const std::vector<std::string> names = option_names(part);
     if (std::find(names.begin(), names.end(), name) != names.end())
       return fmt::format("{0} must follow the command: {1} {0}\n  ", name, command_name(part));
-    return fmt::format("{} has no option '{}'\n  {}", command_name(part), printable(name), suggest_option(part, name));
+    return fmt::format("{} has no option '{}'\n  {}", command_name(part), shown(name), suggest_option(part, name));
   }
   if (words.empty()) return "";
   const std::string& word = words.front();
   if (!parts.empty())
-    return fmt::format("unknown command '{}' of {}; its commands are {}\n  {}", printable(word), command_name(part),
+    return fmt::format("unknown command '{}' of {}; its commands are {}\n  {}", shown(word), command_name(part),
                        join(parts, ", "), suggest_name(word, parts));
-  return fmt::format("{} does not expect '{}'\n  ", command_name(part), printable(word));
+  return fmt::format("{} does not expect '{}'\n  ", command_name(part), shown(word));
 }
 
 // CLI11: "Could not convert: --tokens = 1e30". Options with a range have their own message.

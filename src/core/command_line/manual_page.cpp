@@ -121,6 +121,7 @@ std::string render_parts(const std::string& name, const CommandInfo& command) {
                         escape_roff(part.summary + "."));
     for (const OptionInfo& argument : part.arguments) text += render_argument(argument);
     for (const OptionInfo& option : part.options) text += render_option(option);
+    if (part.inherits) text += ".PP\n" + escape_roff(fmt::format("The options of {} hold here, too.", name)) + "\n";
   }
   return text;
 }
