@@ -62,8 +62,12 @@ std::vector<std::string> explain_default(const std::optional<GpuSession>& gpus, 
   suite::SuiteRequest request;
   request.own_program = "tprimat";
   request.presence = suite::Presence::any;
-  const auto planner = planner::load_planner_settings(experiment.planner_parameters);
-  return describe_choice(*gpus, suite::plan_suite(experiment, request, machine), planner.parameters);
+  try {
+    const auto planner = planner::load_planner_settings(experiment.planner_parameters);
+    return describe_choice(*gpus, suite::plan_suite(experiment, request, machine), planner.parameters);
+  } catch (const Error&) {  // a valid configuration that no framework of it can run
+    return gpus->chosen.reasons;
+  }
 }
 
 // Whoever reads the whole configuration learns of its warnings, in one line.
@@ -155,7 +159,7 @@ ExitStatus init(const Session& session, bool force) {
   std::error_code error;
   if (!force && std::filesystem::exists(std::filesystem::symlink_status(path, error)))
     throw Error(Problem{"already exists", path, "overwrite it with --force, or write elsewhere with --config FILE"});
-  const auto gpus = choose_gpu_session(read_machine(open_gpu_libraries()));
+  const auto gpus = choose_gpu_session(read_machine(open_gpu_libraries()), config_sources(session));
   write_file_atomically(path, gpus ? gpus->chosen.yaml : std::string(suite::default_config_text()));
   log_note(fmt::format("wrote {}; check it with tprimat config validate", path));
   return ExitStatus::done;

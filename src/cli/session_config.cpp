@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
+
 #include "base/environment.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -13,10 +15,38 @@ namespace {
 
 constexpr const char* k_default_name = "built-in default for GPUs";
 
-// A GPU whose driver is broken must not pass for a machine without one.
+// A GPU whose driver is broken must not pass for a machine without one, which a library that sees none is.
 void warn_of_refused_libraries() {
   for (const std::string& refusal : find_gpu_libraries().refused)
-    log_warning(fmt::format("{}, so the built-in default trains on the processor", refusal));
+    if (!refusal.ends_with("sees no GPU"))
+      log_warning(fmt::format("{}, so the built-in default trains on the processor", refusal));
+}
+
+// Whether an override is of this key, in whatever spelling; what is no key the reader of the configuration reports.
+bool is_of_key(const std::string& text, const std::string& key) {
+  try {
+    return text.find(".num_gpus=") != std::string::npos &&
+           suite::canonical_key_path(text.substr(0, text.find('='))) == key;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+// A count that an option or the environment states, so that the batch and the models are chosen for it.
+std::optional<int64_t> find_stated_count(const suite::ConfigSources& sources, Platform platform) {
+  const std::string name = fmt::format("hardware.platforms.{}.num_gpus", enum_name(platform));
+  std::optional<int64_t> count;
+  const auto take = [&](const std::string& text) {
+    int64_t value = 0;
+    const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (failure == std::errc() && end == text.data() + text.size()) count = value;
+  };
+  const auto variable =
+      sources.environment.find(platform == Platform::amd ? "CONFIG_AMD_NUM_GPUS" : "CONFIG_NVD_NUM_GPUS");
+  if (variable != sources.environment.end()) take(variable->second);
+  for (const std::string& each : sources.overrides)
+    if (is_of_key(each, name)) take(each.substr(each.find('=') + 1));
+  return count;
 }
 
 }  // namespace
@@ -29,7 +59,7 @@ suite::ConfigSources config_sources(const Session& session) {
   return sources;
 }
 
-std::optional<GpuSession> choose_gpu_session(const MachineFacts& machine) {
+std::optional<GpuSession> choose_gpu_session(const MachineFacts& machine, const suite::ConfigSources& sources) {
   if (machine.platform == Platform::cpu) return std::nullopt;
   auto gpus = suite::find_default_gpus(machine, read_environment);
   if (!gpus) {
@@ -40,6 +70,8 @@ std::optional<GpuSession> choose_gpu_session(const MachineFacts& machine) {
         machine.platform == Platform::amd ? "ROCR_VISIBLE_DEVICES or HIP_VISIBLE_DEVICES" : "CUDA_VISIBLE_DEVICES"));
     return std::nullopt;
   }
+  if (const auto count = find_stated_count(sources, machine.platform); count && *count > 0 && *count < gpus->count)
+    gpus->count = *count;
   suite::GpuDefault chosen =
       suite::choose_gpu_default(*gpus, suite::find_peer_framework(machine.platform), planner::built_in_parameters());
   return GpuSession{std::move(*gpus), std::move(chosen)};
@@ -49,7 +81,7 @@ std::optional<GpuSession> use_gpu_default(suite::ConfigSources& sources, const M
                                           std::optional<Platform> platform) {
   if (suite::has_config_file(sources) || (platform && *platform != machine.platform)) return std::nullopt;
   if (machine.platform == Platform::cpu && !platform) warn_of_refused_libraries();
-  auto session = choose_gpu_session(machine);
+  auto session = choose_gpu_session(machine, sources);
   if (session) sources.machine_default = suite::MachineDefault{k_default_name, session->chosen.yaml};
   return session;
 }

@@ -20,7 +20,7 @@ struct GpuSession {
 };
 
 // Nothing on a machine without GPUs, and where the environment hides them, with a warning.
-std::optional<GpuSession> choose_gpu_session(const MachineFacts& machine);
+std::optional<GpuSession> choose_gpu_session(const MachineFacts& machine, const suite::ConfigSources& sources);
 
 // Without a file, on a machine with GPUs: that default takes the place of the built-in one, unless `platform` is
 // another.

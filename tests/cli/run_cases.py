@@ -27,6 +27,17 @@ HERE = pathlib.Path(__file__).resolve().parent
 SECONDS = 300  # machines are busy
 
 
+def hide_gpus(folder, fakes):
+    """A machine's own GPUs would change what runs without a configuration: stand-ins for its libraries that list none."""
+    if not any(pathlib.Path(device).exists() for device in ("/dev/nvidiactl", "/dev/kfd")):
+        return {}
+    libraries = folder / ".lib"
+    libraries.mkdir()
+    for name, fake in (("libnvidia-ml.so.1", "nvml"), ("libamd_smi.so", "amd_smi"), ("librocm_smi64.so", "rocm_smi")):
+        (libraries / name).symlink_to(f"{fakes}/libfake_{fake}.so")
+    return {"LD_LIBRARY_PATH": str(libraries), "FAKE_GPU_LIES": "no_devices"}
+
+
 def make_environment(program, folder):
     """Nothing of the caller's settings reaches the program."""
     tools = folder / ".bin"
@@ -43,6 +54,8 @@ def run_script(program, script):
     folder = pathlib.Path(tempfile.mkdtemp(prefix="tprimat_cli_"))
     try:
         environment = make_environment(program, folder)
+        if "$FAKES" not in script:
+            environment.update(hide_gpus(folder, environment["FAKES"]))
         done = subprocess.run(["/bin/sh", "-c", script], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
                               capture_output=True, timeout=SECONDS)
         return done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace")

@@ -119,7 +119,7 @@ class BenchmarkOnGpu(unittest.TestCase):
         self.assertIn(f"--preset nvd -DTPRIMAT_GPU_COMPILER={self.folder}/cuda/bin/nvcc", (self.root / "cmake.log").read_text())
         self.assertNotIn("release", (self.root / "cmake.log").read_text())
         self.assertIn("the default for 1 x NVIDIA Emulated trains Llama-shaped 10M and Qwen-shaped 10M", done.stderr)
-        self.assertIn("beside PyTorch FSDP2 (PyTorch 2.13.0, CUDA 13.0) on the same work", done.stderr)
+        self.assertIn("and PyTorch FSDP2 (PyTorch 2.13.0, CUDA 13.0) on the same work", done.stderr)
         self.assertIn(f"4 trainings of {STEPS} steps, 1 x 32 tokens each", done.stderr)
         self.assertIn("time unknown: the hardware catalogue has no bf16 peak for NVIDIA Emulated", done.stderr)
         for model in ("llama", "qwen"):

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <set>
 
+#include "base/printable.h"
 #include "launch/frameworks.h"
 #include "launch/torch_build.h"
 #include "planner/memory.h"
@@ -185,7 +186,7 @@ std::string render_yaml(const DefaultGpus& gpus, const std::vector<Framework>& f
   std::vector<std::string_view> names;
   for (const Framework each : frameworks) names.push_back(enum_name(each));
   std::string text;
-  for (const std::string& reason : reasons) text += "# " + reason + "\n";
+  for (const std::string& reason : reasons) text += "# " + printable(reason) + "\n";
   text += fmt::format(
       "experiment:\n  name: \"gpu_default\"\n  description: {}\n  methodology: \"{}\"\n  frameworks: [{}]\n",
       quoted("Two language models on " + print_gpus(gpus)), k_strategy, join(names, ", "));
@@ -206,8 +207,9 @@ std::string explain_size(const DefaultGpus& gpus, const Choice& choice) {
   const std::string what =
       fmt::format("no configuration: the default for {} trains {}", print_gpus(gpus), join(names, " and "));
   if (!gpus.memory_bytes) return what + ", its smallest shapes, because the GPU's memory is unknown";
-  const std::string memory = fmt::format("{} of {} per GPU", format_gb(std::max(0.0, usable_bytes(*gpus.memory_bytes))),
-                                         format_gb(*gpus.memory_bytes));
+  const std::string memory =
+      fmt::format("{} of {} per GPU", format_memory(std::max(0.0, usable_bytes(*gpus.memory_bytes))),
+                  format_memory(*gpus.memory_bytes));
   if (!choice.fits) return what + fmt::format(", its smallest shapes, which exceed {}", memory);
   const std::string time =
       gpus.peak_flops ? fmt::format(" and take {} steps in {}", k_min_steps, format_duration(k_wanted_seconds)) : "";
@@ -215,8 +217,8 @@ std::string explain_size(const DefaultGpus& gpus, const Choice& choice) {
 }
 
 std::string explain_frameworks(const PeerFramework& peer) {
-  if (peer.version.empty()) return fmt::format("the native trainer runs alone: {}", peer.missing);
-  return fmt::format("the native trainer runs beside PyTorch FSDP2 ({}) on the same work", peer.version);
+  if (peer.version.empty()) return fmt::format("it runs the native trainer alone: {}", peer.missing);
+  return fmt::format("it runs the native trainer and PyTorch FSDP2 ({}) on the same work", peer.version);
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ TEST(GpuDefault, EveryTrainingFitsOnCardsOfAnySize) {
     const DefaultGpus gpus = gpus_of(machine_with({{"NVIDIA Unknown", gb}}));
     const Chosen chosen = choose(gpus, k_torch);
     const SuitePlan suite = plan_of(chosen.loaded.experiment, machine_with({{"NVIDIA Unknown", gb}}));
-    ASSERT_EQ(suite.runs.size(), 4u);
+    ASSERT_EQ(suite.runs.size(), gb < 5 ? 2u : 4u) << "PyTorch alone takes more than 4 GB";
     for (const PlannedRun& run : suite.runs) {
       const auto workload = planner::workload_of(run.spec, run.framework, run.platform).workload;
       EXPECT_LE(planner::estimate_memory(workload, planner::built_in_parameters()).total(), 0.94 * gb * 1e9) << gb;
