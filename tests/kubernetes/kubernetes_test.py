@@ -105,13 +105,13 @@ def records_come_by_the_log(program, folder):
 
 
 def a_shared_folder_needs_no_log(program, folder):
-    case = Case(program, folder).start("--set", f"launch.kubernetes.volumes=['host:{folder}:{folder}']").end(0)
+    case = Case(program, folder).start("--set", f"launch.kubernetes.volumes={json.dumps([f'host:{folder}:{folder}'])}").end(0)
     assert case.result["status"] == "complete" and len(case.records()) == 3
     assert "tprimat-record" not in case.path("node_0.log").read_text()
 
 
 def a_folder_that_is_not_shared_is_named(program, folder):
-    case = Case(program, folder, "elsewhere").start("--set", f"launch.kubernetes.volumes=['host:{folder}:{folder}']").end(1)
+    case = Case(program, folder, "elsewhere").start("--set", f"launch.kubernetes.volumes={json.dumps([f'host:{folder}:{folder}'])}").end(1)
     assert "does not see the pods' folder" in case.result["status_reason"], case.result["status_reason"]
 
 
