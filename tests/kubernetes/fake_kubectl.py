@@ -223,7 +223,7 @@ def logs(options, words):
         position = len(text)
         if ended or "--follow" not in options:
             return
-        if "drop" in BEHAVIOUR and text.count(b"tprimat-record") >= 2 and not (CLUSTER / "dropped").exists():
+        if "drop" in BEHAVIOUR and text.count(b"iteration") >= 100 and not (CLUSTER / "dropped").exists():
             (CLUSTER / "dropped").write_text("while the pod ran")
             sys.exit("error: unexpected EOF")
         time.sleep(0.1)

@@ -194,7 +194,7 @@ def main():
     program = str(pathlib.Path(sys.argv[1]).resolve())
     chosen = [case for case in CASES if not sys.argv[2:] or case.__name__ in sys.argv[2:]]
     failed = 0
-    with tempfile.TemporaryDirectory(prefix="tprimat_kubernetes_") as name, concurrent.futures.ThreadPoolExecutor(4) as pool:
+    with tempfile.TemporaryDirectory(prefix="tprimat_kubernetes_") as name, concurrent.futures.ThreadPoolExecutor(len(chosen)) as pool:
         running = {case.__name__: pool.submit(case, program, pathlib.Path(name, case.__name__)) for case in chosen}
         for case, future in running.items():
             error = future.exception()
