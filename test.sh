@@ -103,7 +103,7 @@ emulated_gpus='^layouts\.(tcp\.)?gpu_host|^gpu_(host|module)|^comm\.gpu\.'
 # What takes minutes under the sanitizers and only the optimised program shows: what starts many processes, whose
 # modules have sanitized tests of their own, more ranks of what few ranks show, and second precisions.
 only_optimised=(
-  '_NOT_BUILT$' "$only_in_all" '^parity\.' '^launch\.slurm$' '^layouts\.([48]|tcp\.4|resume)$' '^borders\.'
+  '_NOT_BUILT$' "$only_in_all" '^parity\.' '^launch\.(slurm|kubernetes)$' '^layouts\.([48]|tcp\.4|resume)$' '^borders\.'
   '^cli\.(archive|docker|doctor|from_plan|mounted_program|planned_launches|run|run_stops)$'
   '^gpu_host\.(EngineOnGpu\.(NothingOfASkippedStep|GivesTheSameBits)|GpuEngine\.AClockTimes)'
   '^train\.Precisions/FirstGradient\..*/bf16' '^comm\.(mpi|tcp)\.[45]$' '^comm\.gpu\.tcp\.3$'

@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -90,7 +91,7 @@ def start_pod(jobset, index, files):
     alone = [mount["mountPath"] for mount in container["volumeMounts"] if mount["name"] == "run"]
     if "elsewhere" in BEHAVIOUR:  # the volume is not the one that this machine has
         alone.append(os.path.dirname(environment["TPRIMAT_STEPS"]))
-    mounts = "".join(f"mount -t tmpfs none '{path}' && " for path in alone)
+    mounts = "".join(f"mount -t tmpfs none {shlex.quote(path)} && " for path in alone)
     words = ["sh", str(files / "start.sh"), *[word.replace("$$", "$") for word in container["args"]]]
     if "oom" in BEHAVIOUR and index == 1:
         words = ["sh", "-c", "sleep 1; kill -9 $$"]
@@ -222,7 +223,7 @@ def logs(options, words):
         position = len(text)
         if ended or "--follow" not in options:
             return
-        if "drop" in BEHAVIOUR and text.count(b"tprimat-record") >= 2 and not (CLUSTER / "dropped").exists():
+        if "drop" in BEHAVIOUR and text.count(b"iteration") >= 100 and not (CLUSTER / "dropped").exists():
             (CLUSTER / "dropped").write_text("while the pod ran")
             sys.exit("error: unexpected EOF")
         time.sleep(0.1)

@@ -105,13 +105,13 @@ def records_come_by_the_log(program, folder):
 
 
 def a_shared_folder_needs_no_log(program, folder):
-    case = Case(program, folder).start("--set", f"launch.kubernetes.volumes=['host:{folder}:{folder}']").end(0)
+    case = Case(program, folder).start("--set", f"launch.kubernetes.volumes={json.dumps([f'host:{folder}:{folder}'])}").end(0)
     assert case.result["status"] == "complete" and len(case.records()) == 3
     assert "tprimat-record" not in case.path("node_0.log").read_text()
 
 
 def a_folder_that_is_not_shared_is_named(program, folder):
-    case = Case(program, folder, "elsewhere").start("--set", f"launch.kubernetes.volumes=['host:{folder}:{folder}']").end(1)
+    case = Case(program, folder, "elsewhere").start("--set", f"launch.kubernetes.volumes={json.dumps([f'host:{folder}:{folder}'])}").end(1)
     assert "does not see the pods' folder" in case.result["status_reason"], case.result["status_reason"]
 
 
@@ -194,7 +194,7 @@ def main():
     program = str(pathlib.Path(sys.argv[1]).resolve())
     chosen = [case for case in CASES if not sys.argv[2:] or case.__name__ in sys.argv[2:]]
     failed = 0
-    with tempfile.TemporaryDirectory(prefix="tprimat_kubernetes_") as name, concurrent.futures.ThreadPoolExecutor(4) as pool:
+    with tempfile.TemporaryDirectory(prefix="tprimat_kubernetes_") as name, concurrent.futures.ThreadPoolExecutor(len(chosen)) as pool:
         running = {case.__name__: pool.submit(case, program, pathlib.Path(name, case.__name__)) for case in chosen}
         for case, future in running.items():
             error = future.exception()

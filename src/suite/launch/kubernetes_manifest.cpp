@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/printable.h"
 #include "launch/container.h"
 #include "launch/kubernetes_start.h"
 #include "launch/manifest_text.h"
@@ -229,6 +230,13 @@ void refuse_written_secrets(const KubernetesRun& run) {
           fmt::format("name a secret of the cluster: launch.kubernetes.secrets: {{{}: NAME/KEY}}", name)});
 }
 
+// As JSON and YAML take it, which know no other bytes than UTF-8.
+void require_text(const std::string& path, const char* where) {
+  if (printable(path) != path)
+    throw Error(Problem{fmt::format("a manifest cannot hold the path '{}'", printable(path)), where,
+                        "choose another folder, without line breaks and other control characters"});
+}
+
 }  // namespace
 
 bool KubernetesRun::shares_folder() const { return has_volume_for(*this, placement.request.paths.folder, true); }
@@ -255,6 +263,8 @@ void require_complete(const KubernetesRun& run) {
     throw Error(Problem{"no image is named for the pods", "launch.kubernetes.image",
                         "name one that has the framework and tprimat, in a registry that the cluster reaches"});
   require_mountable(request.paths.folder, ":", "--output", "choose another --output");
+  require_text(request.paths.folder, "--output");
+  require_text(run.plan.working_directory, "working directory");
   refuse_written_secrets(run);
   if (!request.spec.data.is_synthetic()) require_volume(run, "the data set", request.spec.data.dataset, false);
   require_volume(run, "the folder of initial weights", request.spec.checkpoint.initial_weights, false);

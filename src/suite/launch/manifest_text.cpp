@@ -12,11 +12,11 @@ namespace {
 
 constexpr std::string_view k_plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./";
 
-// A word that begins with a letter and is none that YAML 1.1 reads as true, false or nothing.
+// A path, or a word that begins with a letter and is none that YAML 1.1 reads as true, false or nothing.
 bool is_plain(std::string_view text) {
-  constexpr std::string_view k_letters = k_plain.substr(0, 52);
   constexpr std::array<std::string_view, 9> k_values = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"};
-  if (text.empty() || k_letters.find(text.front()) == std::string_view::npos) return false;
+  constexpr std::string_view k_first = "/abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+  if (text.empty() || k_first.find(text.front()) == std::string_view::npos) return false;
   std::string small(text);
   for (char& c : small) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return text.find_first_not_of(k_plain) == std::string_view::npos &&

@@ -59,7 +59,8 @@ TEST_F(KubernetesTest, EachVendorHasItsGpus) {
   settings_.gpu_resource = "amd.com/gpu_half";
   EXPECT_NE(jobset(Framework::fsdp).find("amd.com/gpu_half: \"4\""), std::string::npos);
   request_.platform = Platform::cpu;
-  EXPECT_EQ(jobset(Framework::native).find("/gpu"), jobset(Framework::native).find("/gpu:NoSchedule"));
+  EXPECT_EQ(jobset(Framework::native).find("/gpu: "), std::string::npos);
+  EXPECT_EQ(jobset(Framework::native).find("gpu_half"), std::string::npos);
 }
 
 TEST_F(KubernetesTest, RanksStartAsTheFrameworkWants) {
@@ -96,6 +97,10 @@ TEST_F(KubernetesTest, WhatPodsWouldLackIsRefused) {
   settings_.volumes = {"claim:shared:/out:ro", "claim:data:/data"};
   EXPECT_NE(refusal(Framework::native).find("the folder of checkpoints '/out/runs/train_tiny/saved'"),
             std::string::npos);
+  request_.paths.folder = "/out/a\377b";
+  EXPECT_NE(refusal(Framework::fsdp).find("a manifest cannot hold the path"), std::string::npos);
+  request_.paths.folder = "/out/a:b";
+  EXPECT_NE(refusal(Framework::fsdp).find("its path must not contain any of ':'"), std::string::npos);
   settings_.image = "";
   EXPECT_NE(refusal(Framework::fsdp).find("no image is named for the pods"), std::string::npos);
 }

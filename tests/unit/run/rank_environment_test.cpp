@@ -53,11 +53,24 @@ TEST_F(RankEnvironment, HoldsWhatTheLaunchAdds) {
 
 TEST_F(RankEnvironment, OfAContainerHoldsWhatIsPassedAlone) {
   run_.launch_facts.launcher = Launcher::docker;
+  run_.plan.place = Whereabouts::this_machine;
   EXPECT_FALSE(stored().contains("env.GPU_MAX_HW_QUEUES"));
   EXPECT_EQ(stored().at("env.HSA_ENABLE_SDMA"), "1");
   run_.request.launch.docker.environment = {"GPU_MAX_HW_QUEUES", "NCCL_ALGO=Ring"};
   EXPECT_EQ(stored().at("env.GPU_MAX_HW_QUEUES"), "4");
   EXPECT_EQ(stored().at("env.NCCL_ALGO"), "Ring");
+}
+
+// Apptainer starts them as children of this program.
+TEST_F(RankEnvironment, OfAnImageWithoutADaemonIsThatOfTheCaller) {
+  run_.launch_facts.launcher = Launcher::docker;
+  EXPECT_EQ(stored().at("env.GPU_MAX_HW_QUEUES"), "4");
+}
+
+TEST_F(RankEnvironment, OfPodsHoldsWhatIsPassedAlone) {
+  run_.launch_facts.launcher = Launcher::kubernetes;
+  EXPECT_FALSE(stored().contains("env.GPU_MAX_HW_QUEUES"));
+  EXPECT_EQ(stored().at("env.HSA_ENABLE_SDMA"), "1");
 }
 
 TEST_F(RankEnvironment, OnOtherMachinesUnderMpirunHoldsWhatIsPassedAlone) {
