@@ -62,7 +62,7 @@ constexpr Held k_extracted[] = {
      "memory_metrics., memory_by_rank, warmup., statistics., derived., config_audit, effective_config., "
      "source., steps., reported., event_counts, step_times, loss_values, learning_rates, grad_norms, "
      "memory_values"},
-    {"", "framework_installation, model_info.name, source.log, source.steps_file, source.confidence"}};
+    {"", "framework_installation, model_info.name, source.log, source.steps_file, source.confidence, source.assumed"}};
 
 constexpr Held k_asked[] = {{"config_hash of the result", ""}, {"", "checkpoint.directory"}};
 

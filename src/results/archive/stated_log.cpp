@@ -48,19 +48,19 @@ logs::KnownFacts facts_of(const RunResult& stated, const logs::ReadLog& read) {
   const std::string framework_from = is_assumed_framework ? framework->from : "";
   std::erase_if(assumed, is_of("framework"));
   const bool is_assumed_shape = std::ranges::any_of(assumed, is_of("model_info.shape"));
-  return {.platform = stated.platform,
-          .model = stated.model_info.name,
-          .device = stated.gpu_info.device_name,
-          .devices = stated.training_config.num_gpus,
-          .global_batch_size = stated.training_config.global_batch_size,
-          .sequence_length = stated.training_config.sequence_length,
-          .precision = stated.precision,
-          .fixed_warmup_steps = stored_options(stated).fixed_warmup_steps,
-          .framework = is_assumed_framework ? stated.framework : std::nullopt,
-          .framework_from = framework_from,
-          .shape = is_assumed_shape ? stated.model_info.shape : logged_shape(read),
-          .assumed = std::move(assumed),
-          .peaks = {}};
+  return {
+      .platform = stated.platform,
+      .model = stated.model_info.shape ? stated.model_info.name : "",  // without a shape, none follows from the name
+      .device = stated.gpu_info.device_name,
+      .devices = stated.training_config.num_gpus,
+      .global_batch_size = stated.training_config.global_batch_size,
+      .sequence_length = stated.training_config.sequence_length,
+      .precision = stated.precision,
+      .fixed_warmup_steps = stored_options(stated).fixed_warmup_steps,
+      .framework = is_assumed_framework ? stated.framework : std::nullopt,
+      .framework_from = framework_from,
+      .shape = is_assumed_shape ? stated.model_info.shape : logged_shape(read),
+      .assumed = std::move(assumed)};
 }
 
 RunResult extract_again(const logs::ReadLog& read, const std::string& log_name, const RunResult& stated) {

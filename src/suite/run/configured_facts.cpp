@@ -83,7 +83,7 @@ class FactCollection {
 
   void take_model(const ModelBelief& belief) {
     const ModelSpec& spec = belief.entry->spec;
-    facts_.known.model = spec.name;
+    (is_built_in(configuration_) ? facts_.family : facts_.known.model) = spec.name;
     if (!belief.is_logged) assume("model_info.name", spec.name, belief.from);
     if (is_built_in(configuration_)) return;
     facts_.known.shape = spec;

@@ -22,6 +22,7 @@ struct NamedFacts {
 struct ConfiguredFacts {
   logs::KnownFacts known;             // those given, and those of the configuration that the log is silent about
   std::vector<std::string> warnings;  // where log and configuration contradict each other
+  std::string family = {};  // the model's name, if no size follows from it: a key of the built-in configuration
 };
 
 // Adds model, platform, device, devices, batch, sequence length, precision and price of the configuration, as far as a

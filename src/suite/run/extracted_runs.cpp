@@ -92,7 +92,7 @@ ModelBelief believe_model(const RunResult& result, const logs::ReadLog& read, co
 }
 
 ConfiguredFacts known_facts(const logs::ReadLog& read, const std::string& path, const ExtractOptions& options) {
-  if (options.configuration == nullptr) return {options.known, {}};
+  if (options.configuration == nullptr) return {options.known, {}, {}};
   logs::KnownFacts given = options.known;
   if (options.configuration->experiment.find_model_entry(given.model) != nullptr) given.model.clear();
   const RunResult result = logs::make_result(read, path, given);
@@ -129,10 +129,12 @@ std::vector<RunResult> extract_runs(const std::string& path, const ExtractOption
     add_facts_of_name(read, path, options);
     const ConfiguredFacts facts = known_facts(read, path, options);
     results.push_back(logs::make_result(read, path, facts.known));
+    if (!facts.family.empty()) results.back().model_info.name = facts.family;
     for (const std::string& warning : facts.warnings) add_warning(results.back(), warning);
     join_telemetry(results.back(), options.telemetry);
     logs::KnownFacts unconfigured = asked.known;
-    if (facts.known.model != asked.known.model || facts.known.shape) unconfigured.model.clear();
+    if (facts.known.model != asked.known.model || facts.known.shape || !facts.family.empty())
+      unconfigured.model.clear();
     logs::warn_about_unknown_names(results.back(), unconfigured);
   }
   return results;

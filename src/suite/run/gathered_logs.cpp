@@ -133,6 +133,7 @@ class LogGathering {
     GatheredLog log;
     log.path = path, log.place = variable, log.model_named_by = variable;
     log.model = entry.spec.name, log.model_because = variable + " names it";
+    log.behind_model = name_behind_model(path.filename(), entry);
     log.named = named_facts(parse_log_name(path.filename()), nullptr);
     std::error_code unreadable;
     named_files_.insert(fs::weakly_canonical(path, unreadable));

@@ -264,6 +264,21 @@ TEST(ConfiguredFactsOfALog, APersonsModelThatTheLogExcludesIsRefused) {
   EXPECT_THROW(extract(dump(sizes(28, 3584)) + megatron_steps(), of_llama()), Error);
 }
 
+TEST(ConfiguredFactsOfALog, AFamilyHasNoSize) {
+  const LoadedExperiment built_in = load_experiment({.path = {}, .overrides = {}, .environment = {}});
+  ASSERT_TRUE(is_built_in(built_in));
+  const ScratchFolder folder;
+  write_file_atomically(folder.path() / "a.log", megatron_steps());
+  ExtractOptions options;
+  options.configuration = &built_in;
+  options.known.model = "llama";
+  const RunResult result = extract_runs((folder.path() / "a.log").string(), options).front();
+  EXPECT_EQ(result.model_info.name, "llama");
+  EXPECT_FALSE(result.model_info.shape);
+  EXPECT_FALSE(result.training_config.global_batch_size);
+  EXPECT_EQ(assumed(result), "model_info.name=llama ");
+}
+
 TEST(StatedFramework, ComesBeforeThatOfItsTrainer) {
   const logs::ReadLog read = logs::read_log_text(dump(sizes(28, 3584)) + megatron_steps(), {});
   logs::KnownFacts known;
