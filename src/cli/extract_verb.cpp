@@ -83,10 +83,9 @@ struct Output {
 
 // What a comparison would refuse the result for. What is merely missing, the summary shows.
 void tell_contradictions(const RunResult& result, const fs::path& target) {
-  results::LoadedRun run;
-  run.path = target.string();
-  run.result = result;
-  for (const results::Contender& contender : results::gather_contenders({run}))
+  std::vector<results::LoadedRun> runs;
+  runs.push_back({target.string(), result});
+  for (const results::Contender& contender : results::gather_contenders(std::move(runs)))
     for (const results::Finding& finding : results::audit_contender(contender))
       if (finding.severity == results::Severity::error && finding.code != "status" &&
           !finding.code.ends_with("_missing"))
