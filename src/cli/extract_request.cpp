@@ -134,10 +134,9 @@ ExitStatus extract_folder(const fs::path& folder, const ExtractRequest& request,
 }
 
 void tell_contradictions(const RunResult& result, const fs::path& target) {
-  results::LoadedRun run;
-  run.path = target.string();
-  run.result = result;
-  for (const results::Contender& contender : results::gather_contenders({run}))
+  std::vector<results::LoadedRun> runs;
+  runs.push_back({target.string(), result});
+  for (const results::Contender& contender : results::gather_contenders(std::move(runs)))
     for (const results::Finding& finding : results::audit_contender(contender))
       if (finding.severity == results::Severity::error && finding.code != "status" &&
           !finding.code.ends_with("_missing"))

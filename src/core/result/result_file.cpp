@@ -15,6 +15,7 @@
 #include "text/fast_json.h"
 #include "text/format.h"
 #include "text/json_fields.h"
+#include "text/json_object_printer.h"
 
 namespace tprimat {
 namespace {
@@ -224,6 +225,22 @@ Json run_result_to_json(const RunResult& result) {
   return json;
 }
 
+namespace {
+
+// As print_json(run_result_to_json(result)), but a series of a long run is dropped as soon as it is printed.
+std::string print_run_result(const RunResult& result) {
+  JsonObjectPrinter printer;
+  for_each_field<RunResult>([&](const auto& each) {
+    Json member = Json::object();
+    json_detail::write_member(member, each.key, result.*each.member);
+    for (const auto& [key, value] : member.items()) printer.add(key, value);
+  });
+  if (!result.platform) printer.add("platform", nullptr);
+  return std::move(printer).finish();
+}
+
+}  // namespace
+
 RunResult run_result_from_json(const Json& json, const std::string& file_name) {
   std::vector<std::string> notes;
   RunResult result = from_json<RunResult>(upgrade_result(json, file_name, notes), file_name);
@@ -233,7 +250,7 @@ RunResult run_result_from_json(const Json& json, const std::string& file_name) {
 }
 
 void write_run_result(const std::filesystem::path& path, const RunResult& result, Survives survives) {
-  write_file_atomically(path, print_json(run_result_to_json(result)), survives);
+  write_file_atomically(path, print_run_result(result), survives);
 }
 
 RunResult load_run_result(const std::filesystem::path& path) { return read_run_result(read_file(path), path); }

@@ -1,7 +1,6 @@
 #include "stats/mean_estimate.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <numbers>
 #include <vector>
@@ -30,36 +29,58 @@ std::vector<double> weigh_cosines(double n, double memory) {
 // Squares of the first cosine coefficients, sqrt(2/n)·Σ (x_t − mean)·cos(πj(t + ½)/n), j = 1 .. count. The cosines of
 // successive t follow from each other: cos((t+1)w) = 2·cos(w)·cos(tw) − cos((t−1)w).
 // Several frequencies are summed at once, so that their state stays in registers.
-constexpr size_t k_together = 8;
-using Lanes = std::array<double, k_together>;
+using Four [[gnu::vector_size(32)]] = double;
 
-Lanes sum_cosines(std::span<const double> values, double centre, size_t first) {
+template <size_t fours>
+[[gnu::always_inline]] inline void sum_cosines(std::span<const double> values, double centre, size_t first,
+                                               double* sums) {
   const double n = static_cast<double>(values.size());
-  Lanes sum{}, twice{}, now{}, before{};
-  for (size_t k = 0; k < k_together; ++k) {
-    const double frequency = std::numbers::pi * static_cast<double>(first + k + 1) / n;
-    twice[k] = 2 * std::cos(frequency);
-    now[k] = before[k] = std::cos(frequency / 2);  // at t = 0, and at t = -1 by symmetry
-  }
+  Four sum[fours] = {}, twice[fours], now[fours], before[fours];
+  for (size_t k = 0; k < fours; ++k)
+    for (size_t i = 0; i < 4; ++i) {
+      const double frequency = std::numbers::pi * static_cast<double>(first + 4 * k + i + 1) / n;
+      twice[k][i] = 2 * std::cos(frequency);
+      now[k][i] = before[k][i] = std::cos(frequency / 2);  // at t = 0, and at t = -1 by symmetry
+    }
   for (const double value : values) {
     const double deviation = value - centre;
-    for (size_t k = 0; k < k_together; ++k) {
+#pragma GCC unroll 4
+    for (size_t k = 0; k < fours; ++k) {
       sum[k] += deviation * now[k];
-      const double next = twice[k] * now[k] - before[k];
+      const Four next = twice[k] * now[k] - before[k];
       before[k] = now[k];
       now[k] = next;
     }
   }
-  return sum;
+  for (size_t k = 0; k < fours; ++k)
+    for (size_t i = 0; i < 4; ++i) sums[4 * k + i] = sum[k][i];
 }
+
+// Sixteen registers of 16 bytes hold the state of 8 frequencies, those of 32 bytes that of 12 and more. Neither form
+// fuses products with sums, so that both give the same bits.
+constexpr size_t k_together = 16;
+void sum_by_halves(std::span<const double> values, double centre, size_t first, double* sums) {
+  sum_cosines<2>(values, centre, first, sums);
+  sum_cosines<2>(values, centre, first + k_together / 2, sums + k_together / 2);
+}
+#if defined(__x86_64__)
+[[gnu::target("avx2")]] void sum_at_once(std::span<const double> values, double centre, size_t first, double* sums) {
+  sum_cosines<4>(values, centre, first, sums);
+}
+bool has_wide_registers() { return __builtin_cpu_supports("avx2") != 0; }
+#else
+constexpr auto sum_at_once = sum_by_halves;
+bool has_wide_registers() { return false; }
+#endif
 
 std::vector<double> squared_coefficients(std::span<const double> values, double centre, size_t count) {
   const double n = static_cast<double>(values.size());
-  std::vector<double> squares;
-  for (size_t first = 0; first < count; first += k_together)
-    for (const double each : sum_cosines(values, centre, first)) squares.push_back(each * (each * 2 / n));
-  squares.resize(count);
-  return squares;
+  const auto sum = has_wide_registers() ? &sum_at_once : &sum_by_halves;
+  std::vector<double> sums((count + k_together - 1) / k_together * k_together);
+  for (size_t first = 0; first < count; first += k_together) sum(values, centre, first, sums.data() + first);
+  sums.resize(count);
+  for (double& each : sums) each *= each * 2 / n;
+  return sums;
 }
 
 // A first-order process' spectrum at the frequency of cosine j, as a share of its spectrum at 0, which is what the

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/printable.h"
 #include "text/format.h"
+#include "text/json_object_printer.h"
 
 namespace tprimat {
 namespace {
@@ -257,6 +258,18 @@ std::string print_json(const Json& value) {
   std::string out;
   print_indented(value, 0, out);
   return out + '\n';
+}
+
+void JsonObjectPrinter::add(std::string_view key, const Json& value) {
+  text_ += text_.size() > 1 ? ",\n  " : "\n  ";
+  print_text(key, false, text_);
+  text_ += ": ";
+  print_indented(value, 1, text_);
+}
+
+std::string JsonObjectPrinter::finish() && {
+  text_ += text_.size() > 1 ? "\n}\n" : "}\n";
+  return std::move(text_);
 }
 
 std::string print_json_line(const Json& value) {

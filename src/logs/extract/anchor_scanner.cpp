@@ -189,6 +189,12 @@ AnchorScanner::AnchorScanner(const std::vector<std::string_view>& anchors) {
   for (size_t i = 0; i < k_slots; ++i) first_[i + 1] = static_cast<uint16_t>(first_[i + 1] + first_[i]);
 }
 
+// Most windows are of no literal, which their hash shows without a call.
+inline bool AnchorScanner::may_be_literal(const uint8_t* window) const {
+  const size_t slot = slot_of(load_window(reinterpret_cast<const char*>(window)));
+  return first_[slot] != first_[slot + 1];
+}
+
 void AnchorScanner::verify(std::string_view text, size_t position, std::vector<AnchorHit>& hits) const {
   if (text.size() - position < k_window) return;
   const uint32_t bytes = load_window(text.data() + position);
@@ -220,7 +226,8 @@ void AnchorScanner::scan(std::string_view text, std::vector<AnchorHit>& hits) co
       piece = tail.data();
     }
     const size_t found = vectors().find_windows(tables_, piece, count, windows.data());
-    for (size_t i = 0; i < found && windows[i] < count; ++i) verify(text, begin + windows[i], hits);
+    for (size_t i = 0; i < found && windows[i] < count; ++i)
+      if (may_be_literal(piece + windows[i])) verify(text, begin + windows[i], hits);
     begin += count;
   }
   const auto by_position = [](const AnchorHit& a, const AnchorHit& b) { return a.position < b.position; };

@@ -40,6 +40,7 @@ class AnchorScanner {
   static constexpr size_t k_slots = 4096;
   static uint32_t load_window(const char* text);
   static size_t slot_of(uint32_t window);
+  bool may_be_literal(const uint8_t* window) const;
   void verify(std::string_view text, size_t position, std::vector<AnchorHit>& hits) const;
 
   Tables tables_;

@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "extract/scan_text.h"
 #include "result/printed_settings.h"
@@ -208,16 +211,24 @@ std::vector<double> series(const Course& course, Figure ExtractedStep::*member) 
 }
 
 ReportedFigures reported_figures(const Course& course) {
+  using R = ReportedFigures;
+  using S = ExtractedStep;
+  constexpr std::pair<std::optional<std::vector<double>> R::*, Figure S::*> k_members[] = {
+      {&R::tflops_per_gpu, &S::tflops_per_gpu},
+      {&R::mfu, &S::mfu},
+      {&R::tokens_per_second, &S::tokens_per_second},
+      {&R::tokens_per_second_per_gpu, &S::tokens_per_second_per_gpu},
+      {&R::samples_per_second, &S::samples_per_second},
+      {&R::loss_scale, &S::loss_scale},
+      {&R::power_watts_per_gpu, &S::power_watts_per_gpu},
+      {&R::energy_joules_per_gpu, &S::energy_joules_per_gpu},
+      {&R::unix_time, &S::unix_time}};
+  std::array<bool, std::size(k_members)> known{};
+  for (const ExtractedStep* step : course)  // once, as a long log does not fit into the caches
+    for (size_t i = 0; i < known.size(); ++i) known[i] |= (step->*k_members[i].second).known();
   ReportedFigures reported;
-  reported.tflops_per_gpu = optional_series(course, &ExtractedStep::tflops_per_gpu);
-  reported.mfu = optional_series(course, &ExtractedStep::mfu);
-  reported.tokens_per_second = optional_series(course, &ExtractedStep::tokens_per_second);
-  reported.tokens_per_second_per_gpu = optional_series(course, &ExtractedStep::tokens_per_second_per_gpu);
-  reported.samples_per_second = optional_series(course, &ExtractedStep::samples_per_second);
-  reported.loss_scale = optional_series(course, &ExtractedStep::loss_scale);
-  reported.power_watts_per_gpu = optional_series(course, &ExtractedStep::power_watts_per_gpu);
-  reported.energy_joules_per_gpu = optional_series(course, &ExtractedStep::energy_joules_per_gpu);
-  reported.unix_time = optional_series(course, &ExtractedStep::unix_time);
+  for (size_t i = 0; i < known.size(); ++i)
+    if (known[i]) reported.*k_members[i].first = series(course, k_members[i].second);
   return reported;
 }
 

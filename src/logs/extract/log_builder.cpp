@@ -106,7 +106,11 @@ ExtractedStep& LogBuilder::add(const ExtractedStep& record) {
   auto place = log_.steps.end();
   while (place != log_.steps.begin() + static_cast<std::ptrdiff_t>(attempt_start_) && (place - 1)->step > record.step)
     --place;
-  place = log_.steps.insert(place, record);
+  const auto at = place - log_.steps.begin();
+  constexpr size_t k_many = 4096;
+  if (log_.steps.size() == log_.steps.capacity() && log_.steps.size() >= k_many)
+    log_.steps.reserve(4 * log_.steps.size());  // memory that no step reaches is never touched
+  place = log_.steps.insert(log_.steps.begin() + at, record);
   place->attempt = attempt_;
   last_ = static_cast<size_t>(place - log_.steps.begin());
   return *place;

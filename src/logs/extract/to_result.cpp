@@ -218,9 +218,8 @@ void judge_end(RunResult& result, const ReadLog& read) {
   if (const auto cause = explain_end(read.log)) {
     result.status = RunStatus::failed;
     result.status_reason = cause->sentence;
-    if (contains(cause->sentence, "with an error: run_stop with status "))  // no process ended
-      result.status_reason = fmt::format("the target was not reached: run_stop with status {}",
-                                         printable(read.log.time_to_train->status.value_or("unknown")));
+    if (const auto stop = text_after(cause->sentence, "with an error: run_stop with "))  // no process ended
+      result.status_reason = fmt::format("the target was not reached: run_stop with {}", *stop);
     result.failure_kind = cause->kind;
     result.failed_rank = cause->rank;
   } else if (!read.log.mixed.empty()) {

@@ -222,6 +222,8 @@ TEST(Derivations, EveryFigureHasOne) {
   run.telemetry = {sensor};
   run.prediction = Prediction{};
   run.prediction->memory_gb = run.prediction->step_time_seconds = 2;
+  run.time_to_train = TimeToTrain{};
+  run.time_to_train->status = "success", run.time_to_train->seconds = 600;
   for (const Metric& metric : metrics()) EXPECT_TRUE(derive_figure(contender, metric)) << metric.key;
 }
 

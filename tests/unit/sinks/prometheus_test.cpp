@@ -68,6 +68,8 @@ TEST(PrometheusSink, KnowsEveryMetric) {
   r.prediction.emplace();
   r.prediction->step_time_seconds = 0.4;
   r.prediction->memory_gb = 45;
+  r.time_to_train.emplace();
+  r.time_to_train->status = "success", r.time_to_train->seconds = 600;
   summarise_run(r, {.peak = peak, .usd_per_hour = 10});
   const std::string text = exposition_of({r});
   size_t known = 0;

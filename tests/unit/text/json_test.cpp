@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "text/json_fields.h"
+#include "text/json_object_printer.h"
 #include "unit/json_place.h"
 
 namespace tprimat {
@@ -221,6 +222,15 @@ TEST(Json, PrintsWhatSteersATerminalByItsNumber) {
     EXPECT_NE(printed.find("\\u001b \\u007f \\u009b \\u202e \\udb40\\udc41 é 🚀"), std::string::npos) << printed;
     EXPECT_EQ(parse_json(printed, "printed"), value);
   }
+}
+
+TEST(Json, PrintsAnObjectMemberByMember) {
+  const Json whole{
+      {"a", Json{{"b", Json(Json::List{Json(1), Json(Json::object())})}}}, {"quote\"", "x"}, {"c", Json(nullptr)}};
+  JsonObjectPrinter printer;
+  for (const auto& [key, value] : whole.items()) printer.add(key, value);
+  EXPECT_EQ(std::move(printer).finish(), print_json(whole));
+  EXPECT_EQ(JsonObjectPrinter().finish(), print_json(Json::object()));
 }
 
 // Repeated fractions are copied, so that a neighbour's digits must not be.

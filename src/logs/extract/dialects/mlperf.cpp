@@ -275,7 +275,10 @@ class MlperfReader : public LogReader {
     if (status == nullptr || !status->is_string()) return;
     const auto& text = status->text();
     log.set_total("run_stop status", text);
-    if (text != "success") log.add_event(EventKind::failed, line, "run_stop with status " + text);
+    if (text == "success") return;
+    const Json* reason = entry.metadata.find("reason");
+    const bool is_told = reason != nullptr && reason->is_string() && !reason->text().empty();
+    log.add_event(EventKind::failed, line, "run_stop with status " + text + (is_told ? ": " + reason->text() : ""));
   }
 
   MlperfRun run_;

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <string_view>
 
+#include "text/format.h"
+
 namespace tprimat::logs {
 namespace {
 
@@ -45,7 +47,7 @@ const Rule* find_rule(const std::optional<std::string>& benchmark) {
 
 void keep_text(std::optional<std::string>& kept, const Json& value) {
   constexpr size_t k_longest = 200;  // bytes
-  if (!kept && value.is_string() && value.text().size() <= k_longest) kept = value.text();
+  if (!kept && value.is_string() && value.text().size() <= k_longest) kept = printable(value.text());
 }
 
 // These two count samples, or tokens, in "epoch_num".

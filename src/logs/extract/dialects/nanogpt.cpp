@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <string>
+#include <utility>
 
 #include "extract/dialect.h"
 #include "extract/dialects/log_facts.h"
@@ -96,6 +97,7 @@ class NanoGptReader : public LogReader {
     if (log.facts().global_batch_size) record.global_batch_size = static_cast<double>(*log.facts().global_batch_size);
     record.with_evaluation = evaluated_ == *step;
     record.with_checkpoint = saved_ == *step;
+    if (std::exchange(is_resumed_, false) && log.last() != nullptr) log.begin_attempt(record);  // of the same step
     log.add(record);
   }
 
@@ -132,7 +134,7 @@ class NanoGptReader : public LogReader {
       saved_ = evaluated_;
       log.add_event({EventKind::checkpoint, line.number, line.rank, saved_, {}, {}, std::string(text)});
     } else if (text.starts_with("Resuming training from ")) {
-      log.announce_attempt();
+      is_resumed_ = true;
     } else if (text.starts_with("num decayed parameter tensors:")) {
       ++marks_;
       decayed_ = count_of_parameters(text);
@@ -149,7 +151,8 @@ class NanoGptReader : public LogReader {
 
   bool may_be_configuration(std::string_view text) {
     constexpr int k_longest_file = 500;  // lines
-    const bool is_line = text.find('=') != std::string_view::npos || trim(text).starts_with("#") || text == "\"\"\"";
+    const std::string_view plain = trim(text);
+    const bool is_line = plain.empty() || plain.find('=') != plain.npos || plain.starts_with("#");
     return is_line && ++file_lines_ < k_longest_file;
   }
 
@@ -175,7 +178,7 @@ class NanoGptReader : public LogReader {
   std::optional<int64_t> tokens_, decayed_, others_;
   int64_t evaluated_ = -1, saved_ = -1, evaluations_ = 0, marks_ = 0;
   int file_lines_ = 0;
-  bool in_file_ = false, has_mfu_ = false;
+  bool in_file_ = false, has_mfu_ = false, is_resumed_ = false;
 };
 
 }  // namespace
