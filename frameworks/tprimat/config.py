@@ -15,10 +15,25 @@ import subprocess
 from collections.abc import Mapping
 from typing import Any
 
-from tprimat.names import PLATFORM_ALIASES, name_framework, name_platform
-
+# What platforms and frameworks are called: the program's own names, and those that it accepts besides.
+PLATFORMS = ("nvd", "amd", "cpu")
+PLATFORM_ALIASES = {"nvidia": "nvd", "cuda": "nvd", "rocm": "amd"}
+FRAMEWORKS = ("nemo", "mega", "deep", "tran", "fsdp", "tita", "prim", "mgds", "native")
+FRAMEWORK_ALIASES = {"primus": "prim", "megatron": "mega", "megatron-lm": "mega", "deepspeed": "deep",
+                     "transformers": "tran", "torchtitan": "tita", "megatron-deepspeed": "mgds",
+                     "megatron_deepspeed": "mgds"}
 OPTIONAL_SECTIONS = ("frameworks", "parallelism", "paths", "platform_optimizations")  # empty where nothing states them
 LAYOUT_UNDER_CHECK = "layout_under_check"  # the name of a strategy that only check_layout() uses
+
+
+def name_platform(name: str) -> str:
+    """nvd for nvidia and cuda, amd for rocm; any other name as it is."""
+    return PLATFORM_ALIASES.get(name.lower(), name)
+
+
+def name_framework(name: str) -> str:
+    """prim for Primus; any other name as it is."""
+    return FRAMEWORK_ALIASES.get(name.lower(), name)
 
 
 class ConfigError(ValueError):

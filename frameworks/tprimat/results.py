@@ -20,8 +20,8 @@ import tempfile
 import time
 from typing import Any
 
+from tprimat.config import FRAMEWORKS, PLATFORMS, name_framework, name_platform
 from tprimat.machine import Facts, describe_device, describe_environment, find_platform, known, read_peak_memory_gb
-from tprimat.names import FRAMEWORKS, PLATFORMS, name_framework, name_platform
 
 SECONDS_BETWEEN_SAVES = 30.0
 SERIES = {"loss_values": "loss", "learning_rates": "learning_rate", "grad_norms": "grad_norm",

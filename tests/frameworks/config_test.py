@@ -18,7 +18,7 @@ from unittest import mock
 
 import paths
 from tprimat import Config, ConfigError, DotDict, load_config
-from tprimat.names import FRAMEWORK_ALIASES, FRAMEWORKS, PLATFORM_ALIASES
+from tprimat.config import FRAMEWORK_ALIASES, FRAMEWORKS, PLATFORM_ALIASES
 
 TWO_PLATFORMS = """
 experiment: {methodology: fast, profiling: true}

@@ -318,6 +318,19 @@ class Installation(InFolder):
         self.assertEqual(project["dependencies"], [])
         self.assertIn(project["version"], self.program("--version").stdout)
 
+    def test_an_adapter_has_all_that_it_imports(self):
+        words = ("run", "--dry-run", "--json", "--platform", "cpu", "--framework", "fsdp", "--model", "llama")
+        for file in json.loads(self.program(*words).stdout)[0]["files"]:
+            name = file["path"].rpartition("/adapter/")[2]
+            if name.startswith("tprimat/"):
+                path = self.folder / name
+                path.parent.mkdir(exist_ok=True)
+                path.write_text(file["content"], encoding="utf-8")
+        code = "import tprimat.steps as steps; print(steps.StepRecorder().end_step(), steps)"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
+                              env={**os.environ, "PYTHONPATH": str(self.folder)})
+        self.assertIn(str(self.folder / "tprimat" / "steps.py"), done.stdout, done.stderr)
+
     def test_nothing_else_is_imported(self):
         code = "import sys, tprimat; print([m for m in ('torch', 'transformers', 'lightning') if m in sys.modules])"
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
