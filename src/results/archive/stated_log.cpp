@@ -32,6 +32,12 @@ bool is_known(const std::string& format) {
 
 bool is_of_run(const RunResult& result) { return was_followed(result) || has_records(result); }
 
+// No log states a peak; one of a configuration is the result's own.
+std::vector<StatedPeak> peaks_of(const RunResult& stated) {
+  const auto peak = stated.derived.peak ? find_stated_peak(*stated.derived.peak) : std::nullopt;
+  return peak ? std::vector{*peak} : std::vector<StatedPeak>();
+}
+
 logs::KnownFacts facts_of(const RunResult& stated) {
   return {.platform = stated.platform,
           .model = stated.model_info.name,
@@ -40,7 +46,8 @@ logs::KnownFacts facts_of(const RunResult& stated) {
           .global_batch_size = stated.training_config.global_batch_size,
           .sequence_length = stated.training_config.sequence_length,
           .precision = stated.precision,
-          .fixed_warmup_steps = stored_options(stated).fixed_warmup_steps};
+          .fixed_warmup_steps = stored_options(stated).fixed_warmup_steps,
+          .peaks = peaks_of(stated)};
 }
 
 RunResult extract_again(const logs::ReadLog& read, const std::string& log_name, const RunResult& stated) {
