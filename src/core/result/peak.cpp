@@ -19,6 +19,16 @@ PeakInfo stated_peak_info(const StatedPeak& peak) {
           "the configuration"};
 }
 
+std::optional<StatedPeak> find_stated_peak(const PeakInfo& peak) {
+  constexpr std::string_view k_source = "config:";
+  const size_t colon = peak.id.rfind(':');
+  if (!peak.id.starts_with(k_source) || colon < k_source.size()) return std::nullopt;
+  const auto precision = parse_enum<Precision>(peak.id.substr(colon + 1));
+  if (!precision) return std::nullopt;
+  const std::string device = peak.id.substr(k_source.size(), colon - k_source.size());
+  return StatedPeak{device, *precision, peak.flops_per_second, true};
+}
+
 std::optional<PeakInfo> choose_peak(const std::vector<StatedPeak>& stated, const std::string& device_name,
                                     Precision precision) {
   const auto known = catalogue_peak(device_name, precision);

@@ -22,6 +22,9 @@ struct StatedPeak {
 };
 PeakInfo stated_peak_info(const StatedPeak& peak);
 
+// The reverse, of a result's peak; nothing for peaks of other sources.
+std::optional<StatedPeak> find_stated_peak(const PeakInfo& peak);
+
 // The peak of one device at a precision, of both sources.
 std::optional<PeakInfo> choose_peak(const std::vector<StatedPeak>& stated, const std::string& device_name,
                                     Precision precision);

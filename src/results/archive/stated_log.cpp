@@ -33,6 +33,12 @@ bool is_known(const std::string& format) {
 
 bool is_of_run(const RunResult& result) { return was_followed(result) || has_records(result); }
 
+// No log states a peak; one of a configuration is the result's own.
+std::vector<StatedPeak> peaks_of(const RunResult& stated) {
+  const auto peak = stated.derived.peak ? find_stated_peak(*stated.derived.peak) : std::nullopt;
+  return peak ? std::vector{*peak} : std::vector<StatedPeak>();
+}
+
 // The model's name may be a key of a configuration, which says nothing of its shape: the log's own shape counts.
 std::optional<ModelSpec> logged_shape(const logs::ReadLog& read) {
   logs::LoggedFacts facts = read.log.facts;
@@ -60,7 +66,8 @@ logs::KnownFacts facts_of(const RunResult& stated, const logs::ReadLog& read) {
       .framework = is_assumed_framework ? stated.framework : std::nullopt,
       .framework_from = framework_from,
       .shape = is_assumed_shape ? stated.model_info.shape : logged_shape(read),
-      .assumed = std::move(assumed)};
+      .assumed = std::move(assumed),
+      .peaks = peaks_of(stated)};
 }
 
 RunResult extract_again(const logs::ReadLog& read, const std::string& log_name, const RunResult& stated) {

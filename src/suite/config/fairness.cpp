@@ -83,6 +83,7 @@ class PairAudit {
 void report(const Draft& draft, Platform first, Platform second) {
   const bool identical = draft.experiment.methodology == "identical_config";
   PairAudit audit(draft, first, second);
+  bool is_told = false;
   for (const Difference& difference : identical ? audit.list_all() : audit.list_numeric()) {
     if (!draft.diagnosis.is_sound(difference.path)) continue;
     Problem problem{fmt::format("{} differs: {} on {}, {} on {}", difference.what, difference.first, enum_name(first),
@@ -93,7 +94,8 @@ void report(const Draft& draft, Platform first, Platform second) {
       problem.hint = "make them the same, or choose another methodology";
       draft.diagnosis.add_error(std::move(problem));
     } else {
-      problem.hint = "the speeds then compare different work; methodology identical_config rejects this";
+      if (!is_told) problem.hint = "the speeds then compare different work; methodology identical_config rejects this";
+      is_told = true;
       draft.diagnosis.add_warning(std::move(problem));
     }
   }

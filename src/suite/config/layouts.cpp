@@ -116,8 +116,16 @@ class LayoutResolver {
     draft_.experiment.unusable_layouts[{strategy, model_.name, platform_}] = problem;
     if (chosen && !is_asked_for)
       draft_.diagnosis.add_error(problem, path_);
-    else if (!draft_.plans_layouts)
+    else if (!draft_.plans_layouts || !is_narrowed())
       draft_.diagnosis.add_warning(problem);
+  }
+
+  // An override may break layouts that suit the file.
+  bool is_narrowed() const {
+    return is_overridden(draft_.tree, fmt::format("hardware.platforms.{}.num_gpus", enum_name(platform_))) ||
+           is_overridden(draft_.tree, "training.data.global_batch_size") ||
+           is_overridden(draft_.tree, "training.data.micro_batch_size") ||
+           is_overridden(draft_.tree, "training.data.seq_length");
   }
 
   void warn_memory(const ParallelSpec& spec) {

@@ -86,7 +86,8 @@ struct Moving {
 // A place in the tree: as it is written, and with * for a name.
 struct Place {
   std::string path, pattern;
-  const KeySchema* schema;  // ours there; nullptr where there is none
+  const KeySchema* schema;   // ours there; nullptr where there is none
+  std::string idle_section;  // the outermost section around it of which nothing has an effect; empty: none
 };
 
 class OlderKeys {
@@ -95,7 +96,7 @@ class OlderKeys {
       : tree_(tree), file_(file), diagnosis_(diagnosis) {}
 
   bool translate() {
-    take_from(tree_, {"", "", &config_schema()});
+    take_from(tree_, {"", "", &config_schema(), ""});
     report();
     const bool is_older = !moving_.empty() || !dropped_.empty();
     for (Moving& each : moving_) move(each);
@@ -108,10 +109,19 @@ class OlderKeys {
                                [&](const OlderKey& each) { return each.path.starts_with(pattern + "."); });
   }
 
+  static bool holds_successors(const std::string& pattern) {
+    return std::ranges::any_of(older_keys(), [&](const OlderKey& each) {
+      return !each.successor.empty() && each.path.starts_with(pattern + ".");
+    });
+  }
+
   static Place below(const Place& above, const std::string& key) {
     const std::string any = join_path(above.pattern, "*");
-    return {join_path(above.path, key), leads_to_older(any) ? any : join_path(above.pattern, key),
-            own_schema(above.schema, key)};
+    Place place{join_path(above.path, key), leads_to_older(any) ? any : join_path(above.pattern, key),
+                own_schema(above.schema, key), above.idle_section};
+    const bool is_idle = place.schema == nullptr && leads_to_older(place.pattern) && !holds_successors(place.pattern);
+    if (place.idle_section.empty() && is_idle) place.idle_section = place.pattern;
+    return place;
   }
 
   void take_from(YamlNode& node, const Place& place) {
@@ -124,6 +134,7 @@ class OlderKeys {
   // Whether the entry, with all that is below it, is an older one.
   bool take_entry(YamlEntry& entry, const Place& at) {
     if (entry.key.find('.') != std::string::npos) return false;
+    if (is_empty_section(entry.value, at)) return drop(entry.key, at);
     if (!entry.value.is_map()) return take_value(entry, at);
     if (entry.value.entries.empty() || !leads_to_older(at.pattern)) return false;
     take_from(entry.value, at);
@@ -132,15 +143,24 @@ class OlderKeys {
     return true;
   }
 
+  static bool is_empty_section(const YamlNode& value, const Place& at) {
+    const bool is_empty = value.kind == YamlNode::Kind::null || (value.is_map() && value.entries.empty());
+    return is_empty && at.schema == nullptr && !at.pattern.ends_with('*') && leads_to_older(at.pattern);
+  }
+
+  bool drop(const std::string& key, const Place& at) {
+    const bool alone = at.idle_section.empty();
+    std::vector<std::string>& names = dropped_[alone ? parent_of(at.pattern) : ""];
+    const std::string& name = alone ? key : at.idle_section;
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    return true;
+  }
+
   bool take_value(YamlEntry& entry, const Place& at) {
     const auto& keys = older_keys();
     const auto older = std::ranges::find(keys, at.pattern, &OlderKey::path);
     if (older == keys.end()) return false;
-    if (older->successor.empty()) {
-      std::vector<std::string>& names = dropped_[parent_of(at.pattern)];
-      if (std::find(names.begin(), names.end(), entry.key) == names.end()) names.push_back(entry.key);
-      return true;
-    }
+    if (older->successor.empty()) return drop(entry.key, at);
     std::string to = older->successor;
     if (const size_t star = to.find('*'); star != std::string::npos) to.replace(star, 1, split_path(at.path)[1]);
     moving_.push_back({at.path, to, std::move(entry.value)});
@@ -200,7 +220,7 @@ class OlderKeys {
   const std::string& file_;
   Diagnosis& diagnosis_;
   std::vector<Moving> moving_;
-  std::map<std::string, std::vector<std::string>> dropped_;  // the keys of each section
+  std::map<std::string, std::vector<std::string>> dropped_;  // by section; "": whole sections
 };
 
 }  // namespace

@@ -173,10 +173,9 @@ class PlatformResolver {
     }
     if (!from.gradient_checkpointing || *from.gradient_checkpointing == *flag) return;
     draft_.warn("platform_optimizations." + key_ + ".gradient_checkpointing",
-                fmt::format("on {}, activation_checkpointing is {} and gradient_checkpointing is {}: two names for one "
-                            "technique",
-                            key_, *flag, *from.gradient_checkpointing),
-                fmt::format("activation_checkpointing: {} is used", *flag));
+                fmt::format("on {}, activation_checkpointing is {} and gradient_checkpointing is {}, two names for one "
+                            "technique: the former is used",
+                            key_, *flag, *from.gradient_checkpointing));
   }
 
   void warn_recompute(const std::string& name, const raw::Flag& flag) {

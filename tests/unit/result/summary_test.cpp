@@ -189,5 +189,26 @@ TEST(Peak, KnownDeviceAndPrecisionOnly) {
   EXPECT_FALSE(catalogue_peak("", Precision::bf16));
 }
 
+TEST(StatedPeak, CountsWhereTheCatalogueHasNoneOrFirst) {
+  std::vector<StatedPeak> stated = {{"h100", Precision::bf16, 494e12, false}, {"My GPU", Precision::bf16, 1e15, false}};
+  EXPECT_EQ(choose_peak(stated, "NVIDIA H100 80GB HBM3", Precision::bf16)->id, "catalogue:H100-SXM-80GB:bf16");
+  EXPECT_EQ(choose_peak(stated, "my_gpu", Precision::bf16)->flops_per_second, 1e15);
+  EXPECT_FALSE(choose_peak(stated, "my_gpu", Precision::fp8));
+  stated[0].counts_first = true;
+  EXPECT_EQ(choose_peak(stated, "NVIDIA H100 80GB HBM3", Precision::bf16)->id, "config:h100:bf16");
+}
+
+TEST(StatedPeak, IsFoundInAResult) {
+  const auto found = find_stated_peak(stated_peak_info({"My: GPU", Precision::fp8, 1e15, true}));
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->device, "My: GPU");
+  EXPECT_EQ(found->precision, Precision::fp8);
+  for (const char* id : {"config:bf16", "config:", "", "catalogue:H100-SXM-80GB:bf16", "config:x:int4"}) {
+    PeakInfo other;
+    other.id = id;
+    EXPECT_FALSE(find_stated_peak(other)) << id;
+  }
+}
+
 }  // namespace
 }  // namespace tprimat
