@@ -14,6 +14,7 @@
 #include "extract/logged_figures.h"
 #include "extract/logged_model.h"
 #include "extract/to_result.h"
+#include "result/peak.h"
 #include "result/result_file.h"
 #include "result/summary.h"
 
