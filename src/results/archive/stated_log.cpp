@@ -73,6 +73,7 @@ logs::KnownFacts facts_of(const RunResult& stated, const logs::ReadLog& read) {
 
 RunResult extract_again(const logs::ReadLog& read, const std::string& log_name, const RunResult& stated) {
   RunResult again = logs::make_result(read, log_name, facts_of(stated, read));
+  if (!stated.model_info.shape) again.model_info.name = stated.model_info.name;  // it has no other witness
   SummaryOptions options = stored_options(again);
   options.usd_per_hour = stated.derived.usd_per_hour;
   again.telemetry = stated.telemetry;

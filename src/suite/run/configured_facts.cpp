@@ -68,7 +68,7 @@ class FactCollection {
                        enum_name(*platform_)));
     if (platform_ || !named_.platform) return;
     platform_ = facts_.known.platform = named_.platform;
-    assume("platform", show(*platform_), "the log's path");
+    assume("platform", show(*platform_), named_.platform_from);
   }
 
   // That of the name or of an option, where the log leaves it open.

@@ -16,6 +16,7 @@ struct NamedFacts {
   std::optional<Framework> framework;
   std::string framework_from;  // "paths.primus.installation", "the log's name"
   std::optional<Platform> platform;
+  std::string platform_from = "the log's path";
   std::filesystem::path path;  // the parts of the log's path that may name its model
 };
 

@@ -14,7 +14,6 @@
 #include "result/summary.h"
 #include "run/step_telemetry.h"
 #include "run/telemetry_report.h"
-#include "spec/model_catalogue.h"
 #include "telemetry/telemetry_file.h"
 
 namespace tprimat::suite {
@@ -101,7 +100,9 @@ ConfiguredFacts known_facts(const logs::ReadLog& read, const std::string& path, 
 }
 
 // A result of older scripts may state framework, platform and model in its name alone: train_amd_prim_qwen.json.
-void add_facts_of_name(const logs::ReadLog& read, const std::string& path, ExtractOptions& options) try {
+// `label` is the model's name, from which no size follows.
+void add_facts_of_name(const logs::ReadLog& read, const std::string& path, ExtractOptions& options,
+                       std::string& label) try {
   if (read.dialect == nullptr || read.dialect->id != "result" || path == "-") return;
   constexpr const char* k_name = "the file's name";
   logs::KnownFacts& known = options.known;
@@ -112,10 +113,13 @@ void add_facts_of_name(const logs::ReadLog& read, const std::string& path, Extra
     known.platform = named.platform;
     known.assumed.push_back({"platform", std::string(enum_name(*named.platform)), k_name});
   }
-  const std::string& model = named.model_info.name;  // not one that the catalogue would take for a certain size
-  if (known.model.empty() && !stated.model && !model.empty() && !find_model(model)) {
+  const std::string& model = named.model_info.name;
+  if (!known.model.empty() || stated.model || model.empty()) return;
+  if (options.configuration != nullptr) {
     known.model = model, options.model_named_by = k_name;
-    if (options.configuration == nullptr) known.assumed.push_back({"model_info.name", model, k_name});
+  } else {
+    label = model;
+    known.assumed.push_back({"model_info.name", model, k_name});
   }
 } catch (const Error&) {  // compressed: what it states itself was read
 }
@@ -126,10 +130,12 @@ std::vector<RunResult> extract_runs(const std::string& path, const ExtractOption
   std::vector<RunResult> results;
   for (const logs::ReadLog& read : logs::choose_attempts(logs::read_log(path, {asked.format}), asked.attempts)) {
     ExtractOptions options = asked;
-    add_facts_of_name(read, path, options);
+    std::string label;
+    add_facts_of_name(read, path, options, label);
     const ConfiguredFacts facts = known_facts(read, path, options);
+    if (!facts.family.empty()) label = facts.family;
     results.push_back(logs::make_result(read, path, facts.known));
-    if (!facts.family.empty()) results.back().model_info.name = facts.family;
+    if (!label.empty()) results.back().model_info.name = label;
     for (const std::string& warning : facts.warnings) add_warning(results.back(), warning);
     join_telemetry(results.back(), options.telemetry);
     logs::KnownFacts unconfigured = asked.known;

@@ -98,6 +98,7 @@ class LogGathering {
     LogSearch search = search_logs(gathering_.places, request_.limits);
     no_logs_ = std::move(search.skipped);
     open_all(search.logs);
+    adopt_platforms();
     sort_candidates();
     for (Candidate& candidate : candidates_) choose(candidate);
     for (SkippedFile& file : no_logs_) gathering_.passed_over.push_back(std::move(file));  // least of interest
@@ -209,6 +210,23 @@ class LogGathering {
     return true;
   }
 
+  // `tprimat run` leaves a console log, whose name has no platform, and steps.jsonl, whose folder has it: one run.
+  void adopt_platforms() {
+    std::map<std::tuple<std::string, std::optional<Framework>, std::string>, std::set<Platform>> known;
+    std::map<Platform, fs::path> from;
+    for (const Candidate& each : candidates_)
+      if (each.platform) {
+        known[{each.log.model, each.framework, each.log.behind_model}].insert(*each.platform);
+        from.insert_or_assign(*each.platform, each.log.path);
+      }
+    for (Candidate& each : candidates_) {
+      const auto& platforms = known[{each.log.model, each.framework, each.log.behind_model}];
+      if (each.platform || platforms.size() != 1) continue;
+      each.platform = each.log.named.platform = *platforms.begin();
+      each.log.named.platform_from = from.at(*each.platform).string();
+    }
+  }
+
   // The newest training first.
   void sort_candidates() {
     std::map<fs::path, double> newest;
@@ -232,7 +250,9 @@ class LogGathering {
     const auto& [training, path] = newest->second;
     if (!is_new && training == candidate.training)
       return pass_over(log.path, fmt::format("of the same training as {}", path.string()));
-    if (!is_new) return pass_over(log.path, fmt::format("{}{} is newer", describe_run(candidate), path.string()));
+    if (!is_new)
+      return pass_over(log.path, fmt::format("{}{} {}", describe_run(candidate), path.string(),
+                                             candidate.name.is_series ? "is newer, or its console log" : "is newer"));
     const std::string result = results_.find(log.path);
     if (!result.empty()) ++gathering_.extracted;
     if (!result.empty())
