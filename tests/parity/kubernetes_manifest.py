@@ -35,12 +35,13 @@ KUBERNETES = {
     "secrets": {"HF_TOKEN": "hf-token/token"}, "capabilities": ["IPC_LOCK"], "service_account": "trainer", "host_network": True,
 }
 HOSTILE = "a: b # 'c' \"d\" $(HOME) $$ \\n \u00e9 - [x] {y}"
-TRAININGS = [("cpu", "native"), ("nvd", "fsdp"), ("amd", "tran"), ("nvd", "mega"), ("amd", "prim")]
+CONFIG_OF = {"fsdp": "kubernetes_2x8.yaml"}  # which trains data-parallel only
+TRAININGS = [("cpu", "native"), ("nvd", "fsdp"), ("amd", "fsdp"), ("nvd", "mega"), ("amd", "prim")]
 
 
 def plan(program, folder, platform, framework, settings):
     words = [program, "run", "--dry-run", "--json", "--launcher", "kubernetes", "--platform", platform, "--framework", framework, "--model", "llama",
-             "--config", str(CONFIGS / "compare_8gpu.yaml"), "--output", "/shared/out", "--nodes", "2", "--set", f"launch.kubernetes={json.dumps(settings)}"]
+             "--config", str(CONFIGS / CONFIG_OF.get(framework, "compare_8gpu.yaml")), "--output", "/shared/out", "--nodes", "2", "--set", f"launch.kubernetes={json.dumps(settings)}"]
     if platform == "cpu":
         config = folder / "cpu.yaml"
         config.write_text("hardware: {platforms: {cpu: {num_gpus: 2}}}\nexperiment: {methodology: two}\n"
