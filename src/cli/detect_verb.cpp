@@ -50,6 +50,8 @@ void add_gpu_rows(TextTable& table, const MachineFacts& machine) {
   for (const GpuFacts& gpu : machine.gpus) {
     std::string text = gpu.name;
     if (gpu.memory_bytes) text += ", " + format_gb(*gpu.memory_bytes);
+    if (gpu.compute_units)
+      text += fmt::format(", {} {}", *gpu.compute_units, gpu.platform == Platform::nvd ? "SMs" : "CUs");
     if (gpu.power_limit_watts) text += fmt::format(", limit {:.0f} W", *gpu.power_limit_watts);
     table.rows.push_back({fmt::format("GPU {}", gpu.index), text});
   }

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Runs the commands of the documentation: every `tprimat` line in a ```sh block of README.md and docs/*.md.
 
-Each page gets a folder with the files that its commands name, and its lines run there from top to bottom. A command that
-needs a GPU, a cluster, a container, the network or a framework is not run; `tprimat COMMAND --help` must know its options.
+Each page gets a folder with the files that its commands name, and its lines run there from top to bottom; so do the commands
+in the last column of the tables of docs/coming_from_tprimat.md, on a configuration in the older form. A command that
+needs a GPU, a cluster, a container, the network or a framework is not run; `tprimat COMMAND --help` must know its
+options.
 
 usage: commands.py PROGRAM SOURCE_DIR [PAGE...]
 """
@@ -32,7 +34,7 @@ ELSEWHERE = [
     (r"--profiler torch", "a framework: frameworks/setup.sh NAME"),
     (r"perf_report\.xlsx", "a workbook of AMD's TraceLens"),
     (r"tensorboard --logdir|duckdb |mlflow |wandb ", "a program of others"),
-    (r"--initial-weights|tokenizer\.json", "weights or a tokenizer of others"),
+    (r"initial[-_]weights|tokenizer\.json", "weights or a tokenizer of others"),
     (r"--dataset PREFIX|--spec FILE|megatron_2104\.tsv|--validate results\.tsv|--calibrate|parameters\.tsv",
      "files of the reader"),
     (r"^tprimat probe$|--gpu cpu|probe --threads|probe --model", "half a minute of all processors"),
@@ -42,7 +44,7 @@ ELSEWHERE = [
 ]
 # Exit statuses that the text explains: a verdict withheld (3), a gate that fires (5, 6), findings of the machine.
 ENDS = [
-    (r"^tprimat compare", {0, 3, 5, 6}),
+    (r"^([A-Z_]+=\S+ )?tprimat compare", {0, 3, 5, 6}),
     (r"--target-days", {0, 1}),
     (r"^tprimat extract$", {0, 1, 2}),  # 2 in the folder of a page that makes no log
     (r"config init", {0, 2}),  # which does not overwrite
@@ -63,13 +65,18 @@ benchmarking: {enhanced_metrics: {hardware_specs: {cpu_auto: {peak_tflops_fp32: 
 """
 
 
+OLDER = "coming_from_tprimat"
+
+
 def commands_of(page):
-    """The lines of the ```sh blocks, without their comments."""
+    """The lines of the ```sh blocks, without their comments, and what the table for users of older scripts says to type."""
     language = None
     for line in page.read_text().splitlines():
         fence = re.match(r"\s*```(\w*)", line)
         if fence:
             language = fence.group(1) if language is None else None
+        elif page.stem == OLDER and language is None and line.startswith("| "):
+            yield from re.findall(r"`((?:[A-Z_]+=\S+ |eval \"\$\()?tprimat [^`]*)`", line.split(" | ")[-1])
         elif language == "sh" and line.strip():
             yield re.sub(r"\s+# .*$", "", line.strip())
 
@@ -108,6 +115,17 @@ def prepare(folder, program, source):
     for key in (folder / ".ssh/id_ed25519", folder / "alice"):
         run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], folder)
     shutil.copy(folder / ".ssh/id_ed25519.pub", folder / "alice.pub")
+
+
+def prepare_older(folder, program, source):
+    """What users of the older scripts have: their configuration, results and logs."""
+    shutil.copy(source / f"tests/docs/{OLDER}.yaml", folder / "config.yaml")
+    for name in ("output-00", "output-01"):
+        shutil.copytree(folder / "results", folder / name)
+    log = (source / "tests/cli/extract/megatron.log").read_text().splitlines(keepends=True)
+    (folder / "training_llama.log").write_text("".join(line for line in log if "... " not in line))  # states no sizes
+    shutil.rmtree(folder / "output")
+    shutil.copytree(folder / "results", folder / "output")
 
 
 def run(command, folder):
@@ -178,6 +196,8 @@ def main():
         for page in pages:
             folder = pathlib.Path(root) / page.stem
             shutil.copytree(model, folder, symlinks=True)
+            if page.stem == OLDER:
+                prepare_older(folder, program, source)
             own = [each for each in commands_of(page) if OWN.search(each)]
             left.update(elsewhere(each) for each in own if elsewhere(each))
             count += sum(1 for each in own if not elsewhere(each))

@@ -80,6 +80,13 @@ int nvmlSystemGetCudaDriverVersion_v2(int* version) {
   *version = 12040;
   return k_success;
 }
+int nvmlDeviceGetNumGpuCores(void* device, unsigned int* cores) {
+  ANSWER(device, cores, is_older(device) ? 7424 : 16896);
+}
+int nvmlDeviceGetCudaComputeCapability(void* device, int* major, int* minor) {
+  *minor = is_older(device) ? 9 : 0;
+  ANSWER(device, major, is_older(device) ? 8 : 9);
+}
 int nvmlDeviceGetEnforcedPowerLimit(void* device, unsigned int* milliwatts) { ANSWER(device, milliwatts, 700'000); }
 int nvmlDeviceGetTotalEnergyConsumption(void* device, unsigned long long* millijoules) {
   if (is_older(device)) return k_not_supported;

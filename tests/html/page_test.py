@@ -88,7 +88,7 @@ class PageTest(unittest.TestCase):
             told = [each["figures"][key]["value"] for each in self.contenders()]
             self.assertEqual(shown_values(self.page, key), told, key)
             texts = self.page.run(f"{ROWS}.map((row) => row.cells[{figure_column(key)}].firstChild.textContent)")
-            factor = 100 if key in ("mfu", "step_time_cv") else 1
+            factor = 100 if key in ("mfu", "step_time_cv") or key.endswith("_share") else 1
             for text, value in zip(texts, told):
                 delta = max(0.004 * abs(factor * value), 0.06)
                 self.assertAlmostEqual(float(text.replace(" ", "")), factor * value, delta=delta, msg=key)
@@ -155,6 +155,24 @@ class PageTest(unittest.TestCase):
         top = self.page.run("panels[1].chart.scales.y.max")
         click(self.page, ".panel.wide h4 button")
         self.assertGreater(self.page.run("panels[1].chart.scales.y.max"), 3 * top)
+
+    def test_ticks_of_constant_series_differ(self):
+        run = make_results.result("nvd", "nemo", "balanced", "llama", 3.2, 0.1, 40, learning_rates=[3e-4] * 40,
+                                  loss_values=[2.4375] * 40, step_times=[3.2] * 40)
+        make_results.write(self.folder / "constant", "train_nvd_nemo_llama.json", run)
+        path, _ = compare(self.folder / "constant_page", self.folder / "constant")
+        self.open(path)
+        for title in ("Learning rate", "Loss", "Step times"):
+            panel = f"panels.find((each) => each.title === '{title}')"
+            self.page.run(f"{panel}.node.scrollIntoView()")
+            self.page.wait_for(f"{panel}.chart !== null")
+            labels = self.page.run(f"{panel}.chart.scales.y.ticks.map((tick) => tick.label)")
+            labels = [label for label in labels if label]
+            self.assertGreaterEqual(len(labels), 3, title)
+            self.assertEqual(len(labels), len(set(labels)), f"{title}: {labels}")
+            low, high = self.page.run(f"[{panel}.chart.scales.y.min, {panel}.chart.scales.y.max]")
+            self.assertGreaterEqual(low, 0, title)
+            self.assertLess(high, 10, title)
 
     def test_dark_and_light(self):
         self.open(self.few)

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "result/metric_readers.h"
 #include "text/format.h"
 
 namespace tprimat {
@@ -51,48 +52,8 @@ Value read_power(const RunResult& result) {
   return std::nullopt;
 }
 
-Value read_days(const RunResult& result) {
-  const auto& rate = result.derived.tokens_per_second;
-  if (!rate || rate->value <= 0) return std::nullopt;
-  const auto days = [](double tokens_per_second) { return 1e12 / tokens_per_second / 86400; };
-  if (!rate->low || !rate->high || *rate->low <= 0) return Estimate{days(rate->value), {}, {}};
-  return Estimate{days(rate->value), days(*rate->high), days(*rate->low)};
-}
-
-// A log may begin at step 1000, or with the mean of the first ten.
-bool begins_later(const RunResult& result) {
-  if (!result.steps) return false;
-  const auto& numbers = result.steps->numbers;
-  const auto& mean_of = result.steps->mean_of;
-  return (numbers && !numbers->empty() && numbers->front() > std::max<int64_t>(1, result.steps->counts_from)) ||
-         (mean_of && !mean_of->empty() && mean_of->front() > 1);
-}
-
-Value read_first_step(const RunResult& result) {
-  if (result.step_times.empty() || begins_later(result)) return std::nullopt;
-  return plain(result.step_times.front());
-}
-
-Value read_total_time(const RunResult& result) {
-  if (!result.performance_metrics || result.performance_metrics->total_time_seconds <= 0) return std::nullopt;
-  return plain(result.performance_metrics->total_time_seconds);
-}
-
-// An aborted run did not reach its target.
-Value read_time_to_train(const RunResult& result) {
-  return result.time_to_train && result.time_to_train->is_success() ? plain(result.time_to_train->seconds)
-                                                                    : std::nullopt;
-}
-
-// The loss of one step is noisy.
-Value read_final_loss(const RunResult& result) {
-  const size_t window = final_loss_window(result);
-  double sum = 0;
-  size_t count = 0;
-  for (size_t i = result.loss_values.size(); i-- > 0 && count < window;)
-    if (std::isfinite(result.loss_values[i])) sum += result.loss_values[i], ++count;
-  return count > 0 ? Value(Estimate{sum / static_cast<double>(count), {}, {}}) : std::nullopt;
-}
+constexpr PossibleRange k_share = {0, 1};
+constexpr PossibleRange k_relative_error = {-1};  // of a positive prediction
 
 template <std::optional<double> (*read)(const RunResult&)>
 Value read_plain(const RunResult& result) {
@@ -144,7 +105,8 @@ constexpr Metric k_metrics[] = {
      .relation = StepRelation::inverse,
      .unlike = {"flop_formula", "peak", "peak_value"},
      .doubted = {"unheard_of_mfu", "other_peak"},
-     .contradicted = "MFU"},
+     .contradicted = "MFU",
+     .range = k_share},
     {.key = "mean_step_time",
      .title = "step time, mean",
      .unit = "s",
@@ -212,7 +174,9 @@ constexpr Metric k_metrics[] = {
      .formula = "most memory the trainer's tensors held on one device",
      .read = read_memory<&MemoryMetrics::peak_memory_allocated_gb>,
      .unlike = {"memory_meaning"},
-     .doubted = {"impossible_memory"}},
+     .doubted = {"impossible_memory"},
+     .table = MetricTable::resources,
+     .share = "memory_allocated_share"},
     {.key = "peak_memory_reserved_gb",
      .title = "memory reserved, peak",
      .unit = "GB",
@@ -221,7 +185,9 @@ constexpr Metric k_metrics[] = {
      .formula = "most memory the trainer's allocator held on one device",
      .read = read_memory<&MemoryMetrics::peak_memory_reserved_gb>,
      .unlike = {"memory_meaning"},
-     .doubted = {"impossible_memory"}},
+     .doubted = {"impossible_memory"},
+     .table = MetricTable::resources,
+     .share = "memory_reserved_share"},
     {.key = "peak_device_used_gb",
      .title = "memory used, peak",
      .unit = "GB",
@@ -230,7 +196,39 @@ constexpr Metric k_metrics[] = {
      .formula = "most memory in use on the device or by the processes, as the system saw it",
      .read = read_memory<&MemoryMetrics::peak_device_used_gb>,
      .unlike = {"memory_meaning", "memory_source"},
-     .doubted = {"impossible_memory"}},
+     .doubted = {"impossible_memory"},
+     .table = MetricTable::resources,
+     .share = "device_used_share"},
+    {.key = "memory_allocated_share",
+     .title = "memory allocated, of the device",
+     .better = lower_is_better,
+     .format = MetricFormat::percent,
+     .formula = "memory allocated, peak / memory of one device",
+     .read = read_allocated_share,
+     .unlike = {"memory_meaning"},
+     .doubted = {"impossible_memory"},
+     .range = k_share,
+     .table = MetricTable::resources},
+    {.key = "memory_reserved_share",
+     .title = "memory reserved, of the device",
+     .better = lower_is_better,
+     .format = MetricFormat::percent,
+     .formula = "memory reserved, peak / memory of one device",
+     .read = read_reserved_share,
+     .unlike = {"memory_meaning"},
+     .doubted = {"impossible_memory"},
+     .range = k_share,
+     .table = MetricTable::resources},
+    {.key = "device_used_share",
+     .title = "memory used, of the device",
+     .better = lower_is_better,
+     .format = MetricFormat::percent,
+     .formula = "memory used, peak / memory of one device",
+     .read = read_used_share,
+     .unlike = {"memory_meaning", "memory_source"},
+     .doubted = {"impossible_memory"},
+     .range = k_share,
+     .table = MetricTable::resources},
     {.key = "mean_power",
      .title = "power, mean, W",
      .unit = "W",
@@ -239,7 +237,8 @@ constexpr Metric k_metrics[] = {
      .formula = "mean of the power samples over the steady steps",
      .read = read_power,
      .unlike = {"power_source", "device_count"},
-     .doubted = {"impossible_power"}},
+     .doubted = {"impossible_power"},
+     .table = MetricTable::resources},
     {.key = "joules_per_token",
      .title = "energy per token, J",
      .unit = "J",
@@ -249,7 +248,20 @@ constexpr Metric k_metrics[] = {
      .read = read_derived<&Derived::joules_per_token>,
      .unlike = {"energy_source"},
      .doubted = {"impossible_power"},
-     .contradicted = "joules per token"},
+     .contradicted = "joules per token",
+     .table = MetricTable::resources},
+    {.key = "tokens_per_wh",
+     .title = "tokens per Wh",
+     .unit = "tokens/Wh",
+     .better = higher_is_better,
+     .format = MetricFormat::count,
+     .formula = "3600 / energy per token in J",
+     .read = read_tokens_per_wh,
+     .unlike = {"energy_source"},
+     .doubted = {"impossible_power"},
+     .contradicted = "joules per token",
+     .table = MetricTable::resources,
+     .restates = "joules_per_token"},
     {.key = "usd_per_1e12_tokens",
      .title = "cost of 1e12 tokens, USD",
      .unit = "USD",
@@ -260,16 +272,43 @@ constexpr Metric k_metrics[] = {
      .relation = StepRelation::proportional,
      .unlike = {"price"},
      .doubted = {"impossible_price"},
-     .contradicted = "USD per 1e12 tokens"},
+     .contradicted = "USD per 1e12 tokens",
+     .table = MetricTable::resources},
+    {.key = "tokens_per_usd_hour",
+     .title = "tokens per USD-hour",
+     .unit = "tokens/USD",
+     .better = higher_is_better,
+     .format = MetricFormat::count,
+     .formula = "tokens per hour / price per hour: what one USD buys",
+     .read = read_tokens_per_usd_hour,
+     .relation = StepRelation::inverse,
+     .unlike = {"price"},
+     .doubted = {"impossible_price"},
+     .contradicted = "USD per 1e12 tokens",
+     .table = MetricTable::resources,
+     .restates = "usd_per_1e12_tokens"},
     {.key = "days_per_1e12_tokens",
      .title = "days for 1e12 tokens",
      .unit = "d",
      .better = lower_is_better,
      .format = MetricFormat::count,
      .formula = "1e12 / tokens per day",
-     .read = read_days,
+     .read = read_days<1>,
      .relation = StepRelation::proportional,
-     .unlike = {"device_count"}},
+     .unlike = {"device_count"},
+     .table = MetricTable::resources,
+     .restates = "tokens_per_second"},
+    {.key = "days_per_15e12_tokens",
+     .title = "days for 15e12 tokens",
+     .unit = "d",
+     .better = lower_is_better,
+     .format = MetricFormat::count,
+     .formula = "15e12 / tokens per day",
+     .read = read_days<15>,
+     .relation = StepRelation::proportional,
+     .unlike = {"device_count"},
+     .table = MetricTable::resources,
+     .restates = "tokens_per_second"},
     {.key = "final_loss",
      .title = "final loss, nats",
      .unit = "nats",
@@ -284,28 +323,36 @@ constexpr Metric k_metrics[] = {
      .better = neither,
      .format = MetricFormat::percent,
      .formula = "predicted step time / median of the steady steps - 1",
-     .read = read_plain<step_time_prediction_error>},
+     .read = read_plain<step_time_prediction_error>,
+     .range = k_relative_error},
     {.key = "memory_prediction_error",
      .title = "planner's error, memory",
      .better = neither,
      .format = MetricFormat::percent,
      .formula = "predicted memory of the device that needs most / the measured - 1",
-     .read = read_plain<memory_prediction_error>},
+     .read = read_plain<memory_prediction_error>,
+     .range = k_relative_error},
 };
-
-// Times and memory must be above zero; other values count as unknown.
-std::optional<double> if_positive(const std::optional<double>& figure) {
-  return figure && *figure > 0 && std::isfinite(*figure) ? figure : std::nullopt;
-}
-
-std::optional<double> relative_error(const std::optional<double>& predicted, const std::optional<double>& measured) {
-  if (!if_positive(predicted) || !measured || !std::isfinite(*predicted / *measured)) return std::nullopt;
-  return *predicted / *measured - 1;
-}
 
 }  // namespace
 
 std::span<const Metric> metrics() { return k_metrics; }
+
+Estimate limit_interval(Estimate estimate, const PossibleRange& range) {
+  if (!estimate.low || !estimate.high) return estimate;
+  if (!(estimate.value >= range.least && estimate.value <= range.most)) return {estimate.value, {}, {}};
+  estimate.low = std::max(*estimate.low, range.least);
+  estimate.high = std::min(*estimate.high, range.most);
+  return estimate;
+}
+
+std::optional<double> whole_of(const std::optional<Estimate>& figure, const std::optional<Estimate>& share) {
+  constexpr double k_last_bits = 1e-12;
+  if (!figure || !share || !(share->value > 0)) return std::nullopt;
+  return figure->value / share->value * (1 + k_last_bits);
+}
+
+bool has_percentages(const Metric& metric) { return metric.range.least >= 0; }
 
 size_t final_loss_window(const RunResult& result) { return std::clamp<size_t>(result.loss_values.size() / 10, 1, 20); }
 
@@ -327,28 +374,6 @@ std::string suggest_metric(std::string_view key) {
   });
   const std::string nearest = longer != keys.end() ? *longer : nearest_word(key, keys);
   return nearest.empty() ? fmt::format("choose one of {}", join(keys, ", ")) : fmt::format("did you mean {}?", nearest);
-}
-
-std::optional<double> comparable_memory_gb(const RunResult& result) {
-  const MemoryMetrics& memory = result.memory_metrics;
-  if (result.framework == Framework::native) return if_positive(memory.peak_memory_allocated_gb);
-  const std::optional<double> used = if_positive(memory.peak_device_used_gb);
-  return used ? used : if_positive(memory.peak_memory_reserved_gb);
-}
-
-std::optional<double> comparable_step_seconds(const RunResult& result) {
-  if (result.statistics) return if_positive(result.statistics->median);
-  return result.performance_metrics ? if_positive(result.performance_metrics->avg_step_time_seconds) : std::nullopt;
-}
-
-std::optional<double> memory_prediction_error(const RunResult& result) {
-  if (!result.prediction) return std::nullopt;
-  return relative_error(result.prediction->memory_gb, comparable_memory_gb(result));
-}
-
-std::optional<double> step_time_prediction_error(const RunResult& result) {
-  if (!result.prediction) return std::nullopt;
-  return relative_error(result.prediction->step_time_seconds, comparable_step_seconds(result));
 }
 
 }  // namespace tprimat

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -27,6 +28,14 @@ enum class StepRelation { none, inverse, proportional };
 // Codes of audit rules; unused places are empty.
 using RuleCodes = std::array<std::string_view, 7>;
 
+// Values that a figure can take, ends included. No interval is wider.
+struct PossibleRange {
+  double least = 0, most = std::numeric_limits<double>::infinity();
+};
+
+// Tables that a person reads have two parts: speed and work, then what a device needs for them.
+enum class MetricTable { speed, resources };
+
 // One figure of a run that people compare. docs/metrics.md derives each under a heading with its key.
 struct Metric {
   std::string_view key;        // "tokens_per_second_per_gpu": JSON, CSV
@@ -40,7 +49,21 @@ struct Metric {
   RuleCodes unlike = {};                       // findings of a pair after which its two figures mean different things
   RuleCodes doubted = {};                      // findings of a run that put its figure in doubt
   std::string_view contradicted = {};          // prefix of Contradiction::what where the figure is contradicted
+  PossibleRange range = {};
+  MetricTable table = MetricTable::speed;
+  std::string_view share = {};     // key of the metric that is this one / its largest possible value
+  std::string_view restates = {};  // key of the metric whose ratio between two runs is the same, or its inverse
 };
+
+// The interval, cut to the possible values: the true value is never outside, so that the cut costs no coverage. A
+// figure that is itself impossible keeps no interval.
+Estimate limit_interval(Estimate estimate, const PossibleRange& range);
+
+// The largest possible value of a figure with a share: figure / share.
+std::optional<double> whole_of(const std::optional<Estimate>& figure, const std::optional<Estimate>& share);
+
+// False of a figure that may be negative: the change from +2 % to -3 % is no percentage.
+bool has_percentages(const Metric& metric);
 
 // Number of last losses that the final loss averages: a tenth of them, 1 to 20.
 size_t final_loss_window(const RunResult& result);

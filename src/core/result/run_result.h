@@ -23,20 +23,23 @@ namespace tprimat {
 struct DeviceInfo {
   std::string device_name;
   std::optional<int64_t> device_count;
-  std::optional<double> total_memory_gb;  // of one device
-  std::optional<int64_t> gpu_cores;
+  std::optional<double> total_memory_gb;      // of one device
+  std::optional<int64_t> gpu_cores;           // CUDA cores or stream processors: not comparable between vendors
   std::optional<std::string> software_stack;  // cuda, rocm, cpu
   std::optional<std::string> software_version;
   std::optional<std::string> pytorch_version;
+  std::optional<int64_t> compute_units;
   static constexpr auto fields() {
     using D = DeviceInfo;
     return field_list(field("device_name", &D::device_name, "name as the driver gives it"),
                       field("device_count", &D::device_count, "devices of the run"),
                       field("total_memory_gb", &D::total_memory_gb, "memory of one device, GB"),
-                      field("gpu_cores", &D::gpu_cores, "shader cores of one device"),
+                      field("gpu_cores", &D::gpu_cores, "CUDA cores (NVIDIA) or stream processors (AMD) of one device"),
                       field("software_stack", &D::software_stack, "cuda, rocm or cpu"),
                       field("software_version", &D::software_version, "version of the stack"),
-                      field("pytorch_version", &D::pytorch_version, "version of PyTorch where it ran"));
+                      field("pytorch_version", &D::pytorch_version, "version of PyTorch where it ran"),
+                      field("compute_units", &D::compute_units,
+                            "SMs (NVIDIA) or compute units (AMD) of one device, as its driver reports them"));
   }
 };
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "result/metrics.h"
 #include "result/printed_settings.h"
 #include "result/sampled_devices.h"
 #include "stats/change_points.h"
@@ -105,8 +106,10 @@ StepStatistics describe_steps(const RunResult& result, const std::vector<double>
   s.cv = s.stddev / s.mean;
   if (const auto estimate = estimate_mean(steady)) {
     const Interval interval = positive_interval(*estimate);
-    s.ci95_low = interval.low, s.ci95_high = interval.high;
-    s.interval_method = std::string(k_interval_method);
+    if (interval.low > 0 && std::isfinite(interval.high)) {  // else the steps tell nothing of their mean
+      s.ci95_low = interval.low, s.ci95_high = interval.high;
+      s.interval_method = std::string(k_interval_method);
+    }
   }
   s.outliers = outlier_steps(result);
   return s;
@@ -188,7 +191,8 @@ void derive_utilisation(Derived& derived) {
   const double flops = derived.flops_per_token.at(derived.headline_formula);
   derived.tflops_per_gpu = scaled(*derived.tokens_per_second_per_gpu, flops / 1e12);
   if (!derived.peak || derived.peak->flops_per_second <= 0) return;
-  derived.mfu = scaled(*derived.tokens_per_second_per_gpu, flops / derived.peak->flops_per_second);
+  derived.mfu = limit_interval(scaled(*derived.tokens_per_second_per_gpu, flops / derived.peak->flops_per_second),
+                               find_metric("mfu")->range);
   for (const auto& [formula, each] : derived.flops_per_token)
     derived.mfu_by_formula[formula] = derived.tokens_per_second_per_gpu->value * each / derived.peak->flops_per_second;
 }

@@ -45,6 +45,12 @@ HardwareSpec parse_hardware(const TsvRow& row) {
   part.memory_bytes = parse_optional(row.at("memory_gb"), k_giga);
   part.memory_bandwidth = parse_optional(row.at("bandwidth_gbps"), k_giga);
   part.tdp_watts = parse_optional(row.at("tdp_watts"), 1.0);
+  if (row.at("cores") != "-") {
+    const std::vector<std::string> figures = split_words(row.at("cores"), 'x');
+    CHECK(figures.size() == 2);
+    part.compute_units = static_cast<int64_t>(parse_figure(figures[0]));
+    part.cores_per_unit = static_cast<int64_t>(parse_figure(figures[1]));
+  }
   part.checked = row.at("checked");
   part.source = row.at("source");
   return part;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -22,6 +23,8 @@ struct HardwareSpec {
   std::optional<double> memory_bytes;
   std::optional<double> memory_bandwidth;  // bytes/s
   std::optional<double> tdp_watts;
+  // SMs of an NVIDIA GPU, compute units of an AMD GPU, and the lanes in each that the vendor counts as cores.
+  std::optional<int64_t> compute_units, cores_per_unit;
   std::string checked;  // when the row was last checked against its sources: "2026-11"
   std::string source;
 };

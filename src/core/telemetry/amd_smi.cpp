@@ -18,6 +18,7 @@ namespace {
 
 constexpr uint32_t k_max_handles = 256;  // a larger count is a broken library's
 constexpr uint32_t k_partition_text_size = 64;
+constexpr int64_t k_stream_processors_per_unit = 64;  // as AMD counts them, of CDNA and RDNA alike
 constexpr std::string_view k_not_told = "not supported by this device";
 
 using amd_smi::Handle;
@@ -67,6 +68,9 @@ class AmdSmi : public VendorLibrary<amd_smi::Functions<SharedLibrary>, amd_smi::
       if (const auto cap = caller().value("limit", call_.power_cap, gpu, 0U);
           cap && cap->now > 0 && amd_smi::is_told(cap->now))
         each.power_limit_watts = static_cast<double>(cap->now) * 1e-6;
+      if (const auto kfd = caller().value("compute units", call_.kfd, gpu); kfd && amd_smi::is_told(kfd->id))
+        each.compute_units = read_kfd_compute_units("/sys/class/kfd/kfd/topology/nodes", kfd->id);
+      if (each.compute_units) each.cores = *each.compute_units * k_stream_processors_per_unit;
       facts.push_back(plausible_facts(std::move(each)));
     }
     return facts;
@@ -187,6 +191,22 @@ std::vector<GpuHolder> read_kfd_holders(const std::filesystem::path& processes, 
     if (number && bytes && *bytes > 0.0) holders.push_back({*number, *bytes});
   }
   return holders;
+}
+
+std::optional<int64_t> read_kfd_compute_units(const std::filesystem::path& nodes, uint64_t device) {
+  std::error_code error;
+  for (const auto& node : std::filesystem::directory_iterator(nodes, error)) {
+    if (read_small_file(node.path() / "gpu_id") != std::to_string(device)) continue;
+    std::optional<int64_t> units, per_unit;
+    for (const std::string_view line : split(read_small_file(node.path() / "properties").value_or(""), '\n')) {
+      const size_t blank = std::min(line.find(' '), line.size());
+      const auto value = parse_number<int64_t>(line.substr(std::min(blank + 1, line.size())));
+      if (line.substr(0, blank) == "simd_count") units = value;
+      if (line.substr(0, blank) == "simd_per_cu") per_unit = value;
+    }
+    if (units && per_unit && *units > 0 && *per_unit > 0) return *units / *per_unit;
+  }
+  return std::nullopt;
 }
 
 OpenedLibrary open_amd_smi(const char* name) {

@@ -33,6 +33,10 @@ OpenedLibrary open_amd_smi(const char* library = nullptr);
 // the library's list changes with every version.
 std::vector<GpuHolder> read_kfd_holders(const std::filesystem::path& processes, uint64_t device);
 
+// The compute units of a device as the kernel's driver lists them, in "<node>/gpu_id" and "<node>/properties"
+// (simd_count / simd_per_cu). In a partitioned GPU a device is a partition.
+std::optional<int64_t> read_kfd_compute_units(const std::filesystem::path& nodes, uint64_t device);
+
 // ROCm System Management Interface (AMD), for machines that do not have its successor, AMD SMI. No library where it is
 // not installed, cannot start or sees no GPU. By default the usual places are tried.
 OpenedLibrary open_rocm_smi(const char* library = nullptr);

@@ -14,7 +14,8 @@ constexpr double k_max_over_limit = 2.5;  // short peaks reach 1.5 times the lim
 constexpr double k_max_celsius = 150.0;   // silicon is switched off at about 110
 constexpr double k_max_hertz = 10e9;
 constexpr double k_max_memory_bytes = 10e12;  // where the device does not report its size
-constexpr double k_max_joules = 1e12;         // 1 kW for thirty years
+constexpr int64_t k_max_cores = 1'000'000;
+constexpr double k_max_joules = 1e12;  // 1 kW for thirty years
 
 struct PossibleRange {
   double lowest, highest;  // both possible
@@ -65,6 +66,8 @@ void drop_implausible(Reading& reading, const GpuFacts& gpu, FaultLog& faults) {
 GpuFacts plausible_facts(GpuFacts facts) {
   if (!is_within(facts.memory_bytes, {1e6, k_max_memory_bytes})) facts.memory_bytes.reset();
   if (!is_within(facts.power_limit_watts, {1.0, k_max_watts})) facts.power_limit_watts.reset();
+  if (!(facts.cores.value_or(0) > 0 && *facts.cores < k_max_cores)) facts.cores.reset();
+  if (!(facts.compute_units.value_or(0) > 0 && *facts.compute_units < k_max_cores)) facts.compute_units.reset();
   facts.name = printable(facts.name);
   return facts;
 }

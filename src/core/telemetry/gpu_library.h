@@ -19,14 +19,15 @@ struct GpuFacts {
   std::string name;
   std::optional<double> memory_bytes;
   std::optional<double> power_limit_watts;
-  std::optional<int64_t> cores;
+  std::optional<int64_t> cores, compute_units = {};
   static constexpr auto fields() {
     using G = GpuFacts;
     return field_list(field("platform", &G::platform, "nvd or amd"), field("index", &G::index, "number of the device"),
                       field("name", &G::name, "as the driver gives it"),
                       field("memory_bytes", &G::memory_bytes, "bytes"),
                       field("power_limit_watts", &G::power_limit_watts, "W, as enforced now"),
-                      field("cores", &G::cores, "shader cores"));
+                      field("cores", &G::cores, "CUDA cores or stream processors"),
+                      field("compute_units", &G::compute_units, "SMs (NVIDIA) or compute units (AMD)"));
   }
 };
 

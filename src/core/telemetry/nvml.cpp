@@ -57,6 +57,7 @@ class Nvml : public VendorLibrary<nvml::Functions<SharedLibrary>, nvml::describe
         gpu.memory_bytes = static_cast<double>(memory->total);
       gpu.power_limit_watts = caller().scaled("limit", 1e-3, call_.power_limit, device);
       gpu.cores = caller().value("cores", call_.cores, device);
+      gpu.compute_units = count_sms(device, gpu.cores);
       facts.push_back(plausible_facts(std::move(gpu)));
     }
     return facts;
@@ -102,6 +103,14 @@ class Nvml : public VendorLibrary<nvml::Functions<SharedLibrary>, nvml::describe
         ask.scaled("slowdown temperature", 1.0, call_.threshold, device, nvml::k_threshold_slowdown);
     state.pcie_lanes = ask.value("PCIe lanes", call_.pcie_lanes, device);
     state.max_pcie_lanes = ask.value("PCIe lanes", call_.max_pcie_lanes, device);
+  }
+
+  // NVML counts CUDA cores, not SMs. Of a GPU in instances (MIG), those of all instances.
+  std::optional<int64_t> count_sms(nvml::Device device, const std::optional<int64_t>& cores) const {
+    int major = 0, minor = 0;
+    if (!cores || call_.capability == nullptr || call_.capability(device, &major, &minor) != 0) return std::nullopt;
+    const auto per_sm = nvml::cores_per_sm(major, minor);
+    return per_sm && *cores % *per_sm == 0 ? std::optional(*cores / *per_sm) : std::nullopt;
   }
 
   // Processes may start between the two calls, so the list has spare entries.
@@ -165,6 +174,24 @@ std::string_view describe_status(Status status) {
     case 18: return "the driver and its library are of different versions";
     case 20: return "not enough memory";
     default: return "the library reports an error";
+  }
+}
+
+std::optional<int64_t> cores_per_sm(int major, int minor) {
+  constexpr int64_t k_half = 64, k_full = 128;
+  switch (10 * major + minor) {
+    case 70:
+    case 72:
+    case 75:
+    case 80: return k_half;
+    case 86:
+    case 87:
+    case 89:
+    case 90:
+    case 100:
+    case 101:
+    case 120: return k_full;
+    default: return std::nullopt;
   }
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 namespace tprimat {
@@ -54,6 +55,7 @@ struct Functions {
   Status (*throttle_reasons)(Device, unsigned long long*) = library.find("nvmlDeviceGetCurrentClocksThrottleReasons",
                                                                          "nvmlDeviceGetCurrentClocksEventReasons");
   Status (*cores)(Device, unsigned int*) = library.find("nvmlDeviceGetNumGpuCores");
+  Status (*capability)(Device, int* major, int* minor) = library.find("nvmlDeviceGetCudaComputeCapability");
   Status (*ecc_mode)(Device, int* current, int* pending) = library.find("nvmlDeviceGetEccMode");
   Status (*ecc_errors)(Device, int kind, int counter,
                        unsigned long long*) = library.find("nvmlDeviceGetTotalEccErrors");
@@ -68,6 +70,10 @@ struct Functions {
 
 // "not supported by this device"
 std::string_view describe_status(Status status);
+
+// CUDA cores of one SM of a compute capability, as Common/helper_cuda.h of NVIDIA's CUDA samples lists them. Nothing
+// for a capability that is not in that list.
+std::optional<int64_t> cores_per_sm(int major, int minor);
 
 // ThrottleReason bits of the mask that throttle_reasons gives.
 uint32_t to_throttle(unsigned long long reasons);

@@ -133,19 +133,25 @@ void apply_distinction(std::vector<Contender>& contenders, const Distinction& di
   }
 }
 
-// Of a mean over runs: Student's interval, in logarithms if all are positive, so that it stays positive.
-Estimate mean_of_runs(const std::vector<double>& values) {
+// Of a mean over runs: Student's interval, in logarithms of the distance from the least possible value, so that it
+// stays above that. A run at the least value has no logarithm.
+Estimate mean_of_runs(const std::vector<double>& values, const PossibleRange& range) {
   const double n = static_cast<double>(values.size()), deviation = stddev(values);
   const MeanEstimate estimate{mean(values), deviation * deviation / n, n - 1};
-  const bool positive = std::ranges::all_of(values, [](double value) { return value > 0; });
-  const Interval interval = positive ? positive_interval(estimate) : student_interval(estimate);
-  return {estimate.value, interval.low, interval.high};
+  if (std::ranges::any_of(values, [&](double value) { return value <= range.least; })) {
+    const Interval interval = student_interval(estimate);
+    return {estimate.value, interval.low, interval.high};
+  }
+  MeanEstimate distance = estimate;
+  distance.value -= range.least;
+  const Interval interval = positive_interval(distance);
+  return {estimate.value, interval.low + range.least, interval.high + range.least};
 }
 
-Estimate harmonic_mean_of_runs(std::vector<double> values) {
-  if (std::ranges::any_of(values, [](double value) { return value <= 0; })) return mean_of_runs(values);
+Estimate harmonic_mean_of_runs(std::vector<double> values, const PossibleRange& range) {
+  if (std::ranges::any_of(values, [](double value) { return value <= 0; })) return mean_of_runs(values, range);
   for (double& value : values) value = 1 / value;
-  const Estimate inverse = mean_of_runs(values);
+  const Estimate inverse = mean_of_runs(values, {});
   return {1 / inverse.value, 1 / *inverse.high, 1 / *inverse.low};
 }
 
@@ -216,12 +222,18 @@ void name_contenders(std::vector<Contender>& contenders) {
 
 std::optional<Estimate> read_figure(const Contender& contender, const Metric& metric) {
   std::vector<Estimate> estimates;
-  for (const LoadedRun& run : contender.runs)
-    if (const auto estimate = metric.read(run.result)) estimates.push_back(*estimate);
-  return combine_runs(estimates, metric);
+  std::optional<double> most;
+  for (const LoadedRun& run : contender.runs) {
+    const auto estimate = metric.read(run.result);
+    if (!estimate) continue;
+    estimates.push_back(*estimate);
+    if (!metric.share.empty()) most = std::max(most, whole_of(estimate, find_metric(metric.share)->read(run.result)));
+  }
+  return combine_runs(estimates, metric, most);
 }
 
-std::optional<Estimate> combine_runs(const std::vector<Estimate>& of_runs, const Metric& metric) {
+std::optional<Estimate> combine_runs(const std::vector<Estimate>& of_runs, const Metric& metric,
+                                     std::optional<double> most) {
   std::vector<Estimate> estimates;
   std::vector<double> values;
   for (Estimate estimate : of_runs) {
@@ -231,8 +243,12 @@ std::optional<Estimate> combine_runs(const std::vector<Estimate>& of_runs, const
     estimates.push_back(estimate);
     values.push_back(estimate.value);
   }
-  if (estimates.size() < 2) return estimates.empty() ? std::nullopt : std::optional(estimates.front());
-  return metric.relation == StepRelation::inverse ? harmonic_mean_of_runs(values) : mean_of_runs(values);
+  if (estimates.empty()) return std::nullopt;
+  const PossibleRange range{metric.range.least, std::min(most.value_or(metric.range.most), metric.range.most)};
+  if (estimates.size() < 2) return limit_interval(estimates.front(), range);
+  return limit_interval(metric.relation == StepRelation::inverse ? harmonic_mean_of_runs(values, metric.range)
+                                                                 : mean_of_runs(values, metric.range),
+                        range);
 }
 
 std::optional<RateRange> find_disagreement(const Contender& contender) {

@@ -23,7 +23,9 @@ void name_contenders(std::vector<Contender>& contenders);
 std::optional<Estimate> read_figure(const Contender& contender, const Metric& metric);
 
 // The same of the runs' own figures. Nothing for none.
-std::optional<Estimate> combine_runs(const std::vector<Estimate>& of_runs, const Metric& metric);
+// `most`: the largest possible value, where it is less than that of the metric.
+std::optional<Estimate> combine_runs(const std::vector<Estimate>& of_runs, const Metric& metric,
+                                     std::optional<double> most = {});
 
 // "out/train_nvd_nemo_qwen_r2.json" -> "out/train_nvd_nemo_qwen", "logs/job_r2.log.json" -> "logs/job": the common name
 // of repetitions; other names stay whole.

@@ -52,11 +52,13 @@ Estimate subtract(const Estimate& after, const Estimate& before) {
   return difference;
 }
 
-// Figures that follow from the steps share one interval.
-Estimate share_of(const Estimate& before, const Estimate& share) {
+// Figures that follow from the steps share one interval. It ends where the figure after the change would be impossible.
+Estimate share_of(const Estimate& before, const Estimate& share, const PossibleRange& range) {
   Estimate difference{before.value * share.value, {}, {}};
-  if (share.low && share.high && before.value > 0)
-    difference.low = before.value * *share.low, difference.high = before.value * *share.high;
+  if (share.low && share.high && before.value > 0) {
+    difference.low = std::max(before.value * *share.low, range.least - before.value);
+    difference.high = std::min(before.value * *share.high, range.most - before.value);
+  }
   return difference;
 }
 
@@ -197,8 +199,11 @@ void judge_gate(GateResult& result, const ModelGroup& group, const Pair& pair) {
     return settle(result, GateOutcome::inconclusive,
                   fmt::format("{} lacks this figure", !change.before ? result.baseline : result.subject));
   if (!result.change)
-    return settle(result, GateOutcome::inconclusive,
-                  "the baseline's figure is not positive, so a percentage is undefined: give the threshold without %");
+    return settle(
+        result, GateOutcome::inconclusive,
+        has_percentages(*result.gate.metric)
+            ? "the baseline's figure is not positive, so a percentage is undefined: give the threshold without %"
+            : "a figure that may be negative has no percentage change: give the threshold without %");
   judge_change(result, change.follows_from_steps, pair);
 }
 
@@ -224,9 +229,11 @@ Change measure_change(const ModelGroup& group, const Pair& pair, const Metric& m
                 metric.relation != StepRelation::none};
   if (!change.before || !change.after) return change;
   change.difference = subtract(*change.after, *change.before);
-  change.share = less_one(change.follows_from_steps ? ratio_by_steps(group, pair, metric)
-                                                    : estimate_ratio_by_figures(*change.before, *change.after));
-  if (change.follows_from_steps && change.share) change.difference = share_of(*change.before, *change.share);
+  if (has_percentages(metric))
+    change.share = less_one(change.follows_from_steps ? ratio_by_steps(group, pair, metric)
+                                                      : estimate_ratio_by_figures(*change.before, *change.after));
+  if (change.follows_from_steps && change.share)
+    change.difference = share_of(*change.before, *change.share, metric.range);
   return change;
 }
 

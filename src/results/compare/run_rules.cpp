@@ -11,6 +11,7 @@
 #include "compare/plausibility.h"
 #include "compare/run_checks.h"
 #include "compare/time_to_train.h"
+#include "result/gpu_cores.h"
 #include "result/summary.h"
 #include "text/format.h"
 
@@ -141,6 +142,11 @@ Figures check_labelled(const LoadedRun& run) {
   return fmt::format("{} of {} steady steps; with them a step takes {}, without {}", time.labelled, time.all,
                      format_duration(time.with_them), format_duration(time.without));
   return std::nullopt;
+}
+
+Figures check_gpu_cores(const LoadedRun& run) {
+  const auto cores = find_gpu_cores(run.result);
+  return cores ? cores->contradiction : std::nullopt;
 }
 
 constexpr const char* k_unknown_side = "an unknown value cannot be shown to be equal";
@@ -279,6 +285,8 @@ constexpr std::array k_run_rules = {
             k_unknown_side, "pass --sequence-length to tprimat extract", check_known<has_length>},
     RunRule{"loss_missing", warning, "no loss was recorded, so equal training cannot be shown", k_unknown_side,
             "have the trainer log the loss of every step", check_known<has_losses>},
+    RunRule{"gpu_cores_contradiction", note, "the file's gpu_cores are not those of its device",
+            "the count of the catalogue is shown", "correct gpu_info.gpu_cores, or remove it", check_gpu_cores},
     RunRule{"learning_rate_missing", note, "no learning rate was recorded", k_unknown_side,
             "have the trainer log the learning rate", check_known<has_learning_rates>},
     RunRule{"framework_missing", note, "the framework is unknown", k_unknown_side,

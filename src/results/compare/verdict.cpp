@@ -230,7 +230,7 @@ Finding describe_cycles(const Pair& pair, const Contender& reference, const Cont
 }  // namespace
 
 std::optional<Estimate> estimate_ratio_by_figures(const Estimate& reference, const Estimate& subject) {
-  if (reference.value <= 0) return std::nullopt;
+  if (!(reference.value > 0) || !(subject.value >= 0)) return std::nullopt;
   Estimate ratio{subject.value / reference.value, {}, {}};
   if (!reference.low || !reference.high || !subject.low || !subject.high) return ratio;
   if (const auto interval = ratio_interval({subject.value, {*subject.low, *subject.high}},

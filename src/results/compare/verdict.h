@@ -26,7 +26,8 @@ std::optional<LogRatio> measure_ratio(const RateEvidence& reference, const RateE
                                       double assumed_run_spread = k_assumed_run_spread);
 Estimate to_estimate(const LogRatio& ratio);
 
-// Subject / reference of two figures, from their own intervals (stats/mean_estimate.h).
+// Subject / reference of two figures, from their own intervals (stats/mean_estimate.h). Nothing unless the reference is
+// positive and the subject not negative: a change of more than -100 % does not exist.
 std::optional<Estimate> estimate_ratio_by_figures(const Estimate& reference, const Estimate& subject);
 
 // faster / slower: the whole interval lies beyond the smallest effect; same: the whole interval lies within it;

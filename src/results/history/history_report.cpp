@@ -18,6 +18,11 @@ constexpr size_t k_max_series = 100, k_max_detailed = 6, k_sparkline_points = 30
 
 std::string signed_percent(double share) { return (share > 0 ? "+" : "") + format_percent(share, 2); }
 
+// Between two levels of a figure that is never negative; "" where there is no such share.
+std::string percent_change(const Metric& metric, double before, double after) {
+  return has_percentages(metric) && before > 0 && after >= 0 ? signed_percent(after / before - 1) : "";
+}
+
 std::string describe_step(const std::optional<TrendStep>& step) {
   if (!step) return "-";
   if (step->verdict == TrendVerdict::not_comparable) return std::string(enum_name(step->verdict));
@@ -89,11 +94,11 @@ bool is_worse(const Metric& metric, const LevelShift& shift) {
 void list_shifts(const History& history, const Trend& trend, std::vector<Line>& lines) {
   for (const LevelShift& shift : trend.shifts) {
     const HistoryPoint &last = trend.points[trend.known[shift.at - 1]], &first = trend.points[trend.known[shift.at]];
+    const std::string change = percent_change(*history.metric, shift.before, shift.after);
     lines.push_back(
-        {fmt::format("{}: {} to {} ({}) between {} and {}", describe_trend_series(trend),
+        {fmt::format("{}: {} to {}{} between {} and {}", describe_trend_series(trend),
                      format_figure(*history.metric, shift.before), format_figure(*history.metric, shift.after),
-                     shift.before != 0 ? signed_percent(shift.after / shift.before - 1) : "from zero", date_of(last),
-                     date_of(first)),
+                     change.empty() ? "" : fmt::format(" ({})", change), date_of(last), date_of(first)),
          history.metric->better == Direction::neither ? Tone::plain
          : is_worse(*history.metric, shift)           ? Tone::bad
                                                       : Tone::good,
@@ -106,9 +111,10 @@ DocumentPart tabulate_points(const History& history, const Trend& trend) {
   const size_t first = trend.points.size() - std::min(trend.points.size(), history.last);
   for (size_t i = first; i < trend.points.size(); ++i) {
     const HistoryPoint& point = trend.points[i];
-    std::string change = "-";
-    if (i > 0 && point.figure && trend.points[i - 1].figure && trend.points[i - 1].figure->value > 0)
-      change = signed_percent(point.figure->value / trend.points[i - 1].figure->value - 1);
+    std::string change;
+    if (i > 0 && point.figure && trend.points[i - 1].figure)
+      change = percent_change(*history.metric, trend.points[i - 1].figure->value, point.figure->value);
+    if (change.empty()) change = "-";
     table.rows.push_back(
         {date_of(point), format_estimate(*history.metric, point.figure), change, fmt::format("{}", point.paths.size()),
          point.fault.empty() ? std::string(enum_name(point.status)) : "in doubt", point.paths.front()});

@@ -50,7 +50,7 @@ std::string find_fault(const RunResult& result) {
 
 namespace fs = std::filesystem;
 
-constexpr int k_index_version = 5;
+constexpr int k_index_version = 6;
 
 // Facts of a file without reading it.
 struct Stamp {

@@ -17,9 +17,15 @@ bool counts(const HistoryPoint& point) {
   return point.status == RunStatus::complete && point.fault.empty() && point.figure.has_value();
 }
 
+std::optional<Estimate> find_figure(const HistoryEntry& entry, std::string_view key) {
+  const auto figure = entry.figures.find(std::string(key));
+  return figure != entry.figures.end() ? std::optional(figure->second) : std::nullopt;
+}
+
 HistoryPoint make_point(const std::vector<const IndexedFile*>& files, const Metric& metric) {
   HistoryPoint point;
   std::vector<Estimate> figures;
+  std::optional<double> most;
   for (const IndexedFile* file : files) {
     point.unix_time = std::max(point.unix_time, file->unix_time);
     point.paths.push_back(file->path);
@@ -28,10 +34,12 @@ HistoryPoint make_point(const std::vector<const IndexedFile*>& files, const Metr
     if (point.dataset.empty()) point.dataset = file->entry.dataset;
     if (!file->entry.timestamp.empty() && !parse_timestamp(file->entry.timestamp))
       point.bad_time = file->entry.timestamp;
-    const auto figure = file->entry.figures.find(std::string(metric.key));
-    if (figure != file->entry.figures.end()) figures.push_back(figure->second);
+    const auto figure = find_figure(file->entry, metric.key);
+    if (!figure) continue;
+    figures.push_back(*figure);
+    most = std::max(most, whole_of(figure, find_figure(file->entry, metric.share)));
   }
-  point.figure = combine_runs(figures, metric);
+  point.figure = combine_runs(figures, metric, most);
   return point;
 }
 
@@ -58,6 +66,7 @@ Estimate with_run_spread(const HistoryPoint& point, double assumed_run_spread) {
 
 std::optional<TrendStep> compare_points(const Trend& trend, size_t earlier, const Metric& metric,
                                         const Margins& margins) {
+  if (!has_percentages(metric)) return std::nullopt;
   const auto ratio =
       estimate_ratio_by_figures(with_run_spread(trend.points[earlier], margins.assumed_run_spread),
                                 with_run_spread(trend.points[trend.known.back()], margins.assumed_run_spread));

@@ -5,6 +5,7 @@
 
 #include "compare/compare_runs.h"
 #include "compare/contender.h"
+#include "report/axis_ticks.h"
 #include "report/document.h"
 #include "report/figures.h"
 #include "report/plot_script.h"
@@ -91,7 +92,6 @@ struct CurvePanel {
   const char* title;
   Series RunResult::*values;
   bool may_be_log = false, marks_warmup = false;
-  const char* y_format = "";
 };
 
 // One curve per run over its steps.
@@ -118,7 +118,10 @@ void draw_curves(PlotScript& script, const ModelGroup& group, const Frame& frame
   if (!begin_panel(script, frame, panel.title, group, present)) return;
   script.set("drawn", drawn), script.set("warmed", warmed), script.set("steps", steps);
   script.set("excluded", excluded), script.set("low", low), script.set("high", high);
-  script.set("may_be_log", panel.may_be_log), script.set("y_format", panel.y_format);
+  script.set("may_be_log", panel.may_be_log);
+  const AxisTicks axis = choose_ticks(low, high);
+  script.set("axis_low", axis.low), script.set("axis_high", axis.high);
+  script.set("tick", axis.at), script.set("tick_label", axis.labels);
   script.draw(embedded::curves_gp);
 }
 
@@ -151,7 +154,7 @@ std::string phrase_fact(const RunFact& fact, const Contender& contender) {
   const auto is_one_of = [&](std::initializer_list<std::string_view> names) {
     return std::ranges::find(names, fact.name) != names.end();
   };
-  if (is_one_of({"platform", "framework", "device", "strategy"})) return "";
+  if (is_one_of({"platform", "framework", "device", "GPU cores", "strategy"})) return "";
   if (fact.name == "runs" && contender.runs.size() == 1) return "";
   if (is_one_of({"precision", "layout", "status"})) return fact.text();
   return is_one_of({"steps", "runs"}) ? fmt::format("{} {}", fact.text(), fact.name)
@@ -226,7 +229,7 @@ void draw_group(PlotScript& script, const Comparison& comparison, const ModelGro
   draw_curves(script, shown, frame(0, 1), {"step time, s (hollow: warm-up)", &RunResult::step_times, true, true});
   draw_curves(script, shown, frame(0, 2), {"loss, nats per token", &RunResult::loss_values});
   draw_memory(script, shown, frame(1, 0));
-  draw_curves(script, shown, frame(1, 1), {"learning rate", &RunResult::learning_rates, false, false, "%.1e"});
+  draw_curves(script, shown, frame(1, 1), {"learning rate", &RunResult::learning_rates});
   draw_legend(script, shown, frame(1, 2));
 }
 

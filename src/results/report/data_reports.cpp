@@ -3,6 +3,7 @@
 #include "compare/gates.h"
 #include "report/figures.h"
 #include "report/report.h"
+#include "result/gpu_cores.h"
 #include "text/csv.h"
 #include "text/format.h"
 #include "text/json_fields.h"
@@ -38,6 +39,18 @@ Json figures_to_json(const Contender& contender) {
   return figures;
 }
 
+// Null where unknown. `unit` says which unit of its vendor compute_units count, `core_kind` what cores are.
+Json gpu_cores_to_json(const RunResult& run) {
+  const auto cores = find_gpu_cores(run);
+  if (!cores) return nullptr;
+  const auto count = [](const std::optional<int64_t>& known) { return known ? Json(*known) : Json(nullptr); };
+  return {{"compute_units", count(cores->units)},
+          {"unit", cores->unit_name},
+          {"cores", count(cores->lanes)},
+          {"core_kind", cores->lane_name},
+          {"source", cores->source}};
+}
+
 Json contender_to_json(const Contender& contender) {
   Json facts = Json::object(), files = Json::array(), warnings = Json::array();
   for (const RunFact& fact : list_facts(contender)) facts[fact.name] = fact.text();
@@ -50,6 +63,7 @@ Json contender_to_json(const Contender& contender) {
           {"label", contender.label},
           {"files", files},
           {"facts", facts},
+          {"gpu_cores", gpu_cores_to_json(contender.first())},
           {"figures", figures_to_json(contender)},
           {"findings", findings_to_json(contender.findings)},
           {"warnings", warnings}};

@@ -11,6 +11,7 @@
 #include "compare/contender.h"
 #include "compare/gates.h"
 #include "report/figures.h"
+#include "result/gpu_cores.h"
 
 namespace tprimat::results {
 namespace {
@@ -66,17 +67,21 @@ DocumentPart list_headlines(const Comparison& comparison, const ModelGroup& grou
   return make_lines(std::move(lines));
 }
 
-// The label says both.
-bool is_in_label(const RunFact& fact) { return fact.name == "platform" || fact.name == "framework"; }
+constexpr std::string_view k_gpu_cores = "GPU cores";
+
+// The label says two of them; the units of the device stand with what a run takes of it.
+bool is_elsewhere(const RunFact& fact) {
+  return fact.name == "platform" || fact.name == "framework" || fact.name == k_gpu_cores;
+}
 
 DocumentPart tabulate_runs(const ModelGroup& group) {
   TextTable table{{"", "run"}, {}, {}};
   for (const RunFact& fact : list_facts(group.contenders.front()))
-    if (!is_in_label(fact)) table.header.emplace_back(fact.name);
+    if (!is_elsewhere(fact)) table.header.emplace_back(fact.name);
   for (const Contender& contender : first_rows(group.contenders)) {
     std::vector<std::string> row{contender.letter, contender.label};
     for (const RunFact& fact : list_facts(contender))
-      if (!is_in_label(fact)) row.push_back(shorten(fact.text(), 34));
+      if (!is_elsewhere(fact)) row.push_back(shorten(fact.text(), 34));
     table.rows.push_back(std::move(row));
   }
   return make_table(std::move(table));
@@ -99,33 +104,63 @@ std::optional<DocumentPart> tabulate_targets(const ModelGroup& group) {
   return make_table(std::move(table));
 }
 
-// Half the interval's width as a share of the value: the short form of an interval in wide tables.
-std::string relative_uncertainty(const std::optional<Estimate>& estimate) {
-  if (!estimate || !estimate->low || !estimate->high || estimate->value == 0) return "-";
-  return fmt::format("± {}", format_percent((*estimate->high - *estimate->low) / 2 / estimate->value));
+std::string format_bound(const Metric& metric, const std::optional<Estimate>& figure,
+                         std::optional<double> Estimate::*bound) {
+  return figure && (*figure).*bound ? format_figure(metric, *((*figure).*bound)) : "-";
 }
 
-DocumentPart tabulate_figures(const ModelGroup& group) {
+// With more than a few participants, only the headline figure shows its interval, in rows of its own.
+void add_figure(TextTable& table, std::span<const Contender> contenders, const Metric& metric, bool few) {
+  std::vector<std::string> row{std::string(metric.title)}, lows{"  95 % interval, from"}, highs{"  to"};
+  for (const Contender& contender : contenders) {
+    const auto figure = read_figure(contender, metric);
+    row.push_back(few ? format_estimate(metric, figure) : figure ? format_figure(metric, figure->value) : "-");
+    lows.push_back(format_bound(metric, figure, &Estimate::low));
+    highs.push_back(format_bound(metric, figure, &Estimate::high));
+  }
+  table.rows.push_back(std::move(row));
+  if (few || &metric != &metrics().front()) return;
+  table.rows.push_back(std::move(lows));
+  table.rows.push_back(std::move(highs));
+}
+
+// "304 CUs"; nothing where no participant's is known.
+void add_gpu_cores(TextTable& table, std::span<const Contender> contenders) {
+  std::vector<std::string> row{std::string(k_gpu_cores)};
+  bool any = false;
+  for (const Contender& contender : contenders) {
+    const auto cores = find_gpu_cores(contender.first());
+    any = any || cores;
+    row.push_back(cores ? cores->short_text() : "-");
+  }
+  if (any) table.rows.push_back(std::move(row));
+}
+
+std::optional<DocumentPart> tabulate_figures(const ModelGroup& group, MetricTable which) {
   constexpr size_t k_max_intervals = 4;
   constexpr size_t k_max_columns = 30;
-  const bool few = group.contenders.size() <= k_max_intervals;
-  const size_t columns = std::min(group.contenders.size(), k_max_columns);
+  const std::span<const Contender> shown =
+      std::span(group.contenders).first(std::min(group.contenders.size(), k_max_columns));
   TextTable table{{"figure"}, {}, {}};
-  for (const Contender& contender : std::span(group.contenders).first(columns)) {
+  for (const Contender& contender : shown) {
     table.right.push_back(table.header.size());
     table.header.push_back(contender.letter);
   }
-  for (const Metric* metric : present_metrics(group)) {
-    std::vector<std::string> row{std::string(metric->title)}, uncertainty{"  95 % interval"};
-    for (const Contender& contender : std::span(group.contenders).first(columns)) {
-      const auto figure = read_figure(contender, *metric);
-      row.push_back(few ? format_estimate(*metric, figure) : figure ? format_figure(*metric, figure->value) : "-");
-      uncertainty.push_back(relative_uncertainty(figure));
-    }
-    table.rows.push_back(std::move(row));
-    if (!few && metric == &metrics().front()) table.rows.push_back(std::move(uncertainty));
-  }
+  if (which == MetricTable::resources) add_gpu_cores(table, shown);
+  for (const Metric* metric : present_metrics(group))
+    if (metric->table == which) add_figure(table, shown, *metric, group.contenders.size() <= k_max_intervals);
+  if (table.rows.empty()) return std::nullopt;
   return make_table(std::move(table));
+}
+
+void add_figures(const ModelGroup& group, Document& document) {
+  constexpr std::pair<MetricTable, std::string_view> k_tables[] = {{MetricTable::speed, k_speed_heading},
+                                                                   {MetricTable::resources, k_resources_heading}};
+  for (const auto& [which, heading] : k_tables)
+    if (auto table = tabulate_figures(group, which)) {
+      document.push_back(make_heading(std::string(heading)));
+      document.push_back(std::move(*table));
+    }
 }
 
 std::string format_ratio(double ratio) { return format_significant(ratio, 4); }
@@ -151,7 +186,7 @@ DocumentPart tabulate_pairs(const Comparison& comparison, const ModelGroup& grou
   return make_table(std::move(table));
 }
 
-// Ratios of the other metrics, for comparable pairs.
+// Ratios of the other metrics, for comparable pairs. A metric that restates another would repeat its ratio.
 std::optional<DocumentPart> tabulate_ratios(const Comparison& comparison, const ModelGroup& group) {
   TextTable table{{"ratio"}, {}, {}};
   std::vector<const Pair*> shown;
@@ -161,6 +196,7 @@ std::optional<DocumentPart> tabulate_ratios(const Comparison& comparison, const 
   for (const Pair* pair : shown)
     table.right.push_back(table.header.size()), table.header.push_back(pair_name(group, *pair));
   for (const Metric& metric : metrics()) {
+    if (!metric.restates.empty()) continue;
     std::vector<std::string> row{fmt::format("{} ({})", metric.title, enum_name(metric.better))};
     bool any = false;
     for (const Pair* pair : shown) {
@@ -249,8 +285,7 @@ void add_group(const Comparison& comparison, const ModelGroup& group, Document& 
   document.push_back(list_headlines(comparison, group));
   document.push_back(tabulate_runs(group));
   if (const auto targets = tabulate_targets(group)) document.push_back(*targets);
-  document.push_back(make_heading("Figures"));
-  document.push_back(tabulate_figures(group));
+  add_figures(group, document);
   if (!group.pairs.empty()) {
     document.push_back(make_heading("Pairs"));
     document.push_back(tabulate_pairs(comparison, group));

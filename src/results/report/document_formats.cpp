@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "report/document.h"
+#include "report/fit_table.h"
 #include "report/report.h"
 
 namespace tprimat::results {
@@ -48,7 +49,8 @@ void print_part(const DocumentPart& part, const Terminal& terminal, std::string&
     case DocumentPart::Kind::title: out += (out.empty() ? "" : "\n") + terminal.paint(part.text, "1;4") + "\n\n"; break;
     case DocumentPart::Kind::heading: out += "\n" + terminal.paint(part.text, "1") + "\n"; break;
     case DocumentPart::Kind::table:
-      out += (out.ends_with("\n\n") || out.empty() ? "" : "\n") + render_text(part.table);
+      for (const TextTable& table : fit_table(part.table, terminal.width))
+        out += (out.ends_with("\n\n") || out.empty() ? "" : "\n") + render_text(table);
       break;
     case DocumentPart::Kind::lines:
       for (const Line& line : part.lines) {

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "compare/contender.h"
+#include "result/gpu_cores.h"
 #include "result/summary.h"
 #include "text/format.h"
 
@@ -18,6 +19,11 @@ Text number_text(const std::optional<int64_t>& value) { return value ? Text(fmt:
 
 Text known_text(std::string text) { return text.empty() ? std::nullopt : Text(std::move(text)); }
 
+Text describe_gpu_cores(const RunResult& run) {
+  const auto cores = find_gpu_cores(run);
+  return cores ? Text(cores->text()) : std::nullopt;
+}
+
 Text describe_steps(const RunResult& run) {
   const auto asked = run.training_config.max_steps;
   if (run.step_times.empty()) return number_text(asked);
@@ -27,17 +33,6 @@ Text describe_steps(const RunResult& run) {
 }
 
 }  // namespace
-
-std::string format_figure(const Metric& metric, double value) {
-  switch (metric.format) {
-    case MetricFormat::count: return format_count(value);
-    case MetricFormat::seconds: return format_duration(value);
-    case MetricFormat::gigabytes: return format_gb(value * 1e9);
-    case MetricFormat::percent: return format_percent(value);
-    case MetricFormat::significant: return format_significant(value, 4);
-  }
-  return "";
-}
 
 std::string format_estimate(const Metric& metric, const std::optional<Estimate>& estimate) {
   if (!estimate) return "-";
@@ -61,6 +56,7 @@ std::vector<RunFact> list_facts(const Contender& contender) {
   return {{"platform", run.platform ? Text(display_name(*run.platform)) : std::nullopt},
           {"framework", run.framework ? Text(display_name(*run.framework)) : std::nullopt},
           {"device", describe_device(run)},
+          {"GPU cores", describe_gpu_cores(run)},
           {"precision", run.precision ? Text(enum_name(*run.precision)) : std::nullopt},
           {"strategy", known_text(run.parallelism_config.strategy_name.value_or(""))},
           {"layout", known_text(describe_layout(run))},

@@ -6,12 +6,10 @@
 #include <vector>
 
 #include "compare/comparison.h"
+#include "result/metric_text.h"
 #include "result/metrics.h"
 
 namespace tprimat::results {
-
-// "13 425", "1.604 s", "34.29 GB", "41.2 %": without the unit if the metric's title has it.
-std::string format_figure(const Metric& metric, double value);
 
 // "13 425 [13 380 to 13 470]"; "-" when not known.
 std::string format_estimate(const Metric& metric, const std::optional<Estimate>& estimate);

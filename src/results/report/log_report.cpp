@@ -6,8 +6,11 @@
 #include <cmath>
 
 #include "report/document.h"
+#include "result/gpu_cores.h"
+#include "result/metric_text.h"
 #include "result/summary.h"
 #include "text/format.h"
+#include "text/json_fields.h"
 
 namespace tprimat::results {
 namespace {
@@ -223,6 +226,7 @@ Json file_to_json(const ExtractedFile& file) {
     entry["time_to_train_seconds"] = *time->seconds;
   if (file.result.performance_metrics) entry["steps"] = file.result.performance_metrics->total_steps;
   if (file.result.statistics) entry["median_step_time_seconds"] = file.result.statistics->median;
+  entry["figures"] = to_json(list_figures(file.result));
   return entry;
 }
 
@@ -253,6 +257,7 @@ std::string render_log_summary(const RunResult& result) {
   if (result.model_info.num_parameters)
     add(rows, "parameters", format_count(static_cast<double>(*result.model_info.num_parameters)));
   add(rows, "devices", describe_devices(result));
+  if (const auto cores = find_gpu_cores(result)) add(rows, "GPU cores", cores->text());
   add(rows, "layout", list_layout(result));
   add(rows, "batch", describe_batch(result));
   add_time_to_train(rows, result);
@@ -267,6 +272,7 @@ std::string render_log_summary(const RunResult& result) {
   add(rows, "as reported", describe_reported(result));
   add(rows, "loss", describe_losses(result));
   add(rows, "peak memory", describe_memory(result));
+  add(rows, "resources", describe_resources(list_figures(result)));
   for (const TelemetrySummary& each : result.telemetry)
     if (each.mean_power_watts)
       add(rows, each.source.c_str(), format_fixed(*each.mean_power_watts, 1) + " W on average");

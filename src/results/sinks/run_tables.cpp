@@ -98,7 +98,7 @@ void add_settings(ColumnList& list) {
 template <class T>
 Cell part_of_estimate(const Metric& metric, const RunResult& result, T Estimate::*member) {
   const auto figure = metric.read(result);
-  return figure && std::isfinite(figure->value) ? to_cell((*figure).*member) : Cell();
+  return figure && std::isfinite(figure->value) ? to_cell(limit_interval(*figure, metric.range).*member) : Cell();
 }
 
 void add_figures(ColumnList& list) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "result/metric_text.h"
 #include "result/metrics.h"
 #include "text/format.h"
 #include "text/json_fields.h"
@@ -131,6 +132,7 @@ RunOutcome make_outcome(const PlannedRun& run, const RunResult& result) {
   outcome.step_seconds = comparable_step_seconds(result);
   if (result.derived.mfu) outcome.mfu = result.derived.mfu->value;
   outcome.peak = result.derived.peak;
+  outcome.figures = list_figures(result);
   outcome.steps = static_cast<int64_t>(result.step_times.size());
   outcome.warnings = result.warnings;
   return outcome;
@@ -155,6 +157,8 @@ std::string render_report(const SuiteReport& report) {
                           or_dash(each.tokens_per_second, format_count), or_dash(each.mfu, percent),
                           each.result_path.empty() ? "-" : each.result_path});
     sentences += compare_with_machine(each);
+    if (const std::string resources = describe_resources(each.figures); !resources.empty())
+      sentences += name_of(each) + ": " + resources + "\n";
     if (!is_complete(each)) sentences += explain(each);
   }
   sentences += render_warnings(report.outcomes);

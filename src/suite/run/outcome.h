@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -60,6 +61,7 @@ struct RunOutcome : TrainingOutcome {
   std::optional<double> step_seconds;  // median of the steady steps
   std::optional<PeakInfo> peak;        // peak of the device: the denominator of mfu
   std::optional<int64_t> steps;
+  std::map<std::string, Estimate> figures;  // of the metrics, by key
 
   static constexpr auto fields() {
     using O = RunOutcome;
@@ -77,6 +79,7 @@ struct RunOutcome : TrainingOutcome {
         field("mfu", &O::mfu, "model FLOPs utilisation, a fraction"),
         field("peak", &O::peak, "what one device can do: the denominator of mfu"),
         field("steps", &O::steps, "steps recorded"),
+        field("figures", &O::figures, "figures of the metrics that are known, with their 95 % intervals"),
         field("warnings", &O::warnings, "what to know before trusting the figures"));
   }
 };

@@ -47,6 +47,7 @@ DeviceInfo describe_device(const PlannedRun& run, const MachineFacts& machine) {
     device.device_name = gpu.name;
     if (gpu.memory_bytes) device.total_memory_gb = *gpu.memory_bytes * 1e-9;
     device.gpu_cores = gpu.cores;
+    device.compute_units = gpu.compute_units;
     break;
   }
   const auto stack = machine.stacks.find(*device.software_stack);

@@ -38,6 +38,7 @@ class SuitePlanner {
     claimed_ = {{(output_folder() / "runs").string(), "the folder of step records"}};
     SuitePlan suite;
     const std::vector<ChosenFramework> frameworks = choose_frameworks(suite);
+    frameworks_ = frameworks.size();
     for (const std::string& model : models_)
       for (const std::string& strategy : strategies_) add_in_turn(suite, frameworks, model, strategy);
     if (suite.runs.empty()) throw Error(suite.unavailable, refused_with_);
@@ -319,10 +320,12 @@ class SuitePlanner {
   }
 
   // "train_cpu_native_gpt.json" -> "train_cpu_native_gpt_<strategy>_r<k>.json"; parts without alternatives are omitted.
+  // Where the pattern lacks {framework} and several run, each is named.
   std::string file_name(const std::string& pattern, const PlannedRun& run) const {
     const std::string name =
         fill_file_name(pattern, run.platform, run.setup.software_stack, name_framework(run), run.spec.model.name);
     std::string suffix;
+    if (frameworks_ > 1 && pattern.find("{framework}") == std::string::npos) suffix += "_" + name_framework(run);
     if (strategies_.size() > 1 || request_.choose_layouts) suffix += "_" + run.spec.parallel.strategy;
     if (run.runs > 1) suffix += fmt::format("_r{}", run.run);
     const fs::path path(name);
@@ -358,6 +361,7 @@ class SuitePlanner {
   const Experiment& experiment_;
   const SuiteRequest& request_;
   const MachineFacts& machine_;
+  size_t frameworks_ = 0;
   Platform platform_ = Platform::cpu;
   std::vector<std::string> models_, strategies_;
   std::map<std::string, std::string> claimed_;   // path -> description of its owner

@@ -47,7 +47,7 @@ class ArchiveTest : public ::testing::Test {
     run.platform = Platform::nvd;
     run.framework = Framework::mega;
     run.model_info.name = "llama";
-    run.gpu_info = {"NVIDIA H100 80GB HBM3", 8, {}, {}, {}, {}, {}};
+    run.gpu_info = {"NVIDIA H100 80GB HBM3", 8, {}, {}, {}, {}, {}, {}};
     run.training_config.global_batch_size = 64;
     run.training_config.sequence_length = 2048;
     run.training_config.max_steps = 30;

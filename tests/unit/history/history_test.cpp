@@ -104,6 +104,17 @@ TEST(Trends, ShiftsAreDated) {
   EXPECT_EQ(trend.points[trend.known[trend.shifts[0].at]].paths[0], "run_12.json");
 }
 
+// From +10 % to -1.15 % would be a change of -111.5 %.
+TEST(Trends, AFigureThatMayBeNegativeHasNoPercentageChange) {
+  const Metric& metric = *find_metric("memory_prediction_error");
+  std::vector<IndexedFile> files = {file_at(1, 0.1), file_at(2, 0.1)};
+  for (IndexedFile& file : files)
+    file.entry.figures[std::string(metric.key)] = Estimate{file.unix_time > 86400 ? -0.0115 : 0.1, {}, {}};
+  const auto trend = gather_trends(files, metric, {0.01, 0})[0];
+  EXPECT_EQ(trend.known.size(), 2u);
+  EXPECT_FALSE(trend.previous || trend.best);
+}
+
 TEST(Sparkline, DrawsLeastToMost) {
   EXPECT_EQ(draw_sparkline({1, 2, 8}), "▁▂█");
   EXPECT_EQ(draw_sparkline({5, 5}), "▅▅");

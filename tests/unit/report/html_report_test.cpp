@@ -209,6 +209,8 @@ TEST(Derivations, SubstitutedNumbersGiveTheFigure) {
   expect("step_time_cv", [](const Numbers& n) { return n.at(0) / n.at(1); });
   expect("usd_per_1e12_tokens", [](const Numbers& n) { return n.at(0) / n.at(1) / n.at(2) * n.at(3); });
   expect("days_per_1e12_tokens", [](const Numbers& n) { return n.at(0) / n.at(1) / n.at(2); });
+  expect("days_per_15e12_tokens", [](const Numbers& n) { return n.at(0) / n.at(1) / n.at(2); });
+  expect("tokens_per_usd_hour", [](const Numbers& n) { return n.at(0) * n.at(1) / n.at(2); });
 }
 
 TEST(Derivations, EveryFigureHasOne) {
@@ -216,6 +218,7 @@ TEST(Derivations, EveryFigureHasOne) {
   Contender contender = comparison.groups[0].contenders[0];
   RunResult& run = contender.runs[0].result;
   run.memory_metrics.peak_memory_reserved_gb = run.memory_metrics.peak_device_used_gb = 1;
+  run.gpu_info.total_memory_gb = 80;
   run.derived.mfu = run.derived.joules_per_token = run.derived.usd_per_1e12_tokens = Estimate{0.5, {}, {}};
   TelemetrySummary sensor;
   sensor.mean_power_watts = 700;

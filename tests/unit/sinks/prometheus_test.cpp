@@ -65,6 +65,7 @@ TEST(PrometheusSink, KnowsEveryMetric) {
   sensor.energy_joules = 1e6;
   sensor.energy_valid = true;
   r.telemetry = {sensor};
+  r.gpu_info.total_memory_gb = 100;
   r.prediction.emplace();
   r.prediction->step_time_seconds = 0.4;
   r.prediction->memory_gb = 45;

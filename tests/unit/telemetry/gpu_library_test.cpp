@@ -25,7 +25,9 @@ TEST(Nvml, ReadsDevicesInBaseUnits) {
   EXPECT_EQ(devices[0].name, "NVIDIA H100 80GB HBM3");
   EXPECT_EQ(devices[0].memory_bytes, 80e9);
   EXPECT_EQ(devices[0].power_limit_watts, 700.0);
-  EXPECT_EQ(devices[0].cores, std::nullopt);  // the library lacks that function
+  EXPECT_EQ(devices[0].cores, 16896);
+  EXPECT_EQ(devices[0].compute_units, 132) << "SMs of 128 CUDA cores";
+  EXPECT_EQ(devices[1].compute_units, 58);
   EXPECT_EQ(nvml->driver_version(), "550.54.15");
   EXPECT_EQ(nvml->stack_version(), "12.4");
   const Reading reading = read_once(*nvml, 0);

@@ -45,6 +45,19 @@ TEST_F(GpuProcesses, OfRocmSmiAreThoseOfTheDevice) {
   EXPECT_EQ(all[0], (GpuProcess{"rocm_smi", Platform::amd, 0, 4711, "", 5e9}));
 }
 
+TEST_F(GpuProcesses, ComputeUnitsAreThoseThatTheKernelLists) {
+  put("0/gpu_id", "0\n");
+  put("0/properties", "simd_count 0\nsimd_per_cu 0\n");
+  put("1/gpu_id", "51234\n");
+  put("1/properties", "cpu_cores_count 0\nsimd_count 1216\nsimd_per_cu 4\nmax_waves_per_simd 8\n");
+  put("2/gpu_id", "99\n");
+  put("2/properties", "simd_count many\n");
+  EXPECT_EQ(read_kfd_compute_units(root_, 51234), 304);
+  EXPECT_EQ(read_kfd_compute_units(root_, 99), std::nullopt);
+  EXPECT_EQ(read_kfd_compute_units(root_, 0), std::nullopt) << "the processor's node";
+  EXPECT_EQ(read_kfd_compute_units(root_ / "nowhere", 51234), std::nullopt);
+}
+
 TEST_F(GpuProcesses, OfAmdSmiAreThoseThatTheKernelLists) {
   put("4711/vram_51234", "5000000000\n");
   put("4711/vram_99", "1\n");

@@ -103,15 +103,23 @@ function legend(shown = true, more = {}) {
   };
 }
 
+// Digits that tell a tick from the next, `step` away: an axis from 2.98e-4 to 3.02e-4 needs three.
+function digitsOfTicks(value, step) {
+  if (value === 0 || !(step > 0)) return 6;
+  const digits = Math.floor(Math.log10(Math.abs(value)) + 1e-9) - Math.floor(Math.log10(step) + 1e-9) + 1;
+  return Math.min(15, Math.max(3, digits + 1));
+}
+
 // 12000 -> "12 000", 2.5 -> "2.5", 0.0003 -> "3e-4": an axis shows round numbers, without zeros at their end.
-function tickText(value) {
-  const size = Math.abs(value);
-  if (size !== 0 && (size < 1e-3 || size >= 1e9)) return value.toExponential().replace(/(\.\d{1,3})\d*e/, "$1e");
-  return Number(value.toPrecision(6)).toString().replace(/\B(?=(\d{3})+(?!\d))(?<!\.\d*)/g, "\u202f");
+function tickText(value, step = 0) {
+  const size = Math.abs(value), rounded = Number(value.toPrecision(digitsOfTicks(value, step)));
+  if (size !== 0 && (size < 1e-3 || size >= 1e9)) return rounded.toExponential();
+  return rounded.toString().replace(/\B(?=(\d{3})+(?!\d))(?<!\.\d*)/g, "\u202f");
 }
 
 function numberTicks() {
-  return {callback: tickText, includeBounds: false, maxRotation: 0};
+  const text = (value, _, ticks) => tickText(value, ticks.length > 1 ? Math.abs(ticks[1].value - ticks[0].value) : 0);
+  return {callback: text, includeBounds: false, maxRotation: 0};
 }
 
 function logTicks() {

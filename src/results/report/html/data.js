@@ -55,7 +55,7 @@ function formatNumber(value) {
 
 // In the unit of the axis; a fraction is shown in percent.
 function formatFigure(key, value) {
-  if (key === "mfu" || key === "step_time_cv") return `${formatNumber(value * 100)} %`;
+  if (metrics.get(key).format === "percent") return `${formatNumber(value * 100)} %`;
   const unit = metrics.get(key).unit;
   return unit ? `${formatNumber(value)} ${unit}` : formatNumber(value);
 }

@@ -57,6 +57,15 @@ std::string derive_memory(const RunResult& run) {
                                                : "the measurement method is not recorded";
 }
 
+std::string derive_memory_share(const RunResult& run, const std::optional<double>& gb) {
+  return fmt::format("{} GB / {} GB", digits(*gb), digits(*run.gpu_info.total_memory_gb));
+}
+
+template <int trillions>
+std::string derive_days(const RunResult& run) {
+  return fmt::format("{}e12 / {} tokens/s / 86400", trillions, digits(run.derived.tokens_per_second->value));
+}
+
 std::string derive_power(const RunResult& run) {
   for (const TelemetrySummary& each : run.telemetry)
     if (each.mean_power_watts) return fmt::format("mean of the samples of {} ({} taken)", each.source, each.samples);
@@ -110,9 +119,23 @@ constexpr Derivation k_derivations[] = {
     {"mean_power", derive_power},
     {"joules_per_token", derive_energy},
     {"usd_per_1e12_tokens", derive_cost},
-    {"days_per_1e12_tokens",
+    {"days_per_1e12_tokens", derive_days<1>},
+    {"days_per_15e12_tokens", derive_days<15>},
+    {"memory_allocated_share",
+     [](const RunResult& run) { return derive_memory_share(run, run.memory_metrics.peak_memory_allocated_gb); }},
+    {"memory_reserved_share",
+     [](const RunResult& run) { return derive_memory_share(run, run.memory_metrics.peak_memory_reserved_gb); }},
+    {"device_used_share",
+     [](const RunResult& run) { return derive_memory_share(run, run.memory_metrics.peak_device_used_gb); }},
+    {"tokens_per_wh",
      [](const RunResult& run) {
-       return fmt::format("1e12 / {} tokens/s / 86400", digits(run.derived.tokens_per_second->value));
+       return fmt::format("3600 J per Wh / {} J per token", digits(run.derived.joules_per_token->value));
+     }},
+    {"tokens_per_usd_hour",
+     [](const RunResult& run) {
+       if (!run.derived.usd_per_hour || !run.derived.tokens_per_second) return std::string("as stated in the file");
+       return fmt::format("{} tokens/s x 3600 / {} USD per hour", digits(run.derived.tokens_per_second->value),
+                          digits(*run.derived.usd_per_hour));
      }},
     {"final_loss",
      [](const RunResult& run) {

@@ -139,6 +139,7 @@ Json metrics_to_json() {
     list.push_back({{"key", metric.key},
                     {"title", metric.title},
                     {"unit", metric.unit},
+                    {"format", metric.format == MetricFormat::percent ? "percent" : "number"},
                     {"better", enum_name(metric.better)},
                     {"formula", metric.formula}});
   return list;

@@ -109,6 +109,17 @@ function steadyRange(runs) {
   return [Math.max(0, low - margin), high + margin];
 }
 
+// A constant series gets an axis of a few percent around it: Chart.js alone would draw it from -1 to 1.
+function seriesRange(runs, member) {
+  let low = Infinity, high = -Infinity;
+  for (const {y} of runs.flatMap((each) => each.runs).flatMap((run) => (run[member] ? points(run[member]) : [])))
+    if (y !== null) low = Math.min(low, y), high = Math.max(high, y);
+  if (low > high) return null;
+  const size = Math.max(Math.abs(low), Math.abs(high));
+  if (high - low > 0.01 * size) return null;
+  return size === 0 ? [0, 1] : [low - 0.02 * size, high + 0.02 * size];
+}
+
 function cutNote(participants, range) {
   const above = [];
   for (const {letter, runs} of participants)
@@ -194,7 +205,8 @@ function describeSeries(member, yTitle) {
   return (runs) => {
     const {drawn, notes} = drawnRuns(runs, member);
     const tooltip = {title: (item) => `step ${item.parsed.x}`, label: (item) => formatNumber(item.parsed.y)};
-    return {config: lineChart(curvesOf(drawn, member, false), {xTitle: "step", yTitle, tooltip}), notes};
+    const range = seriesRange(drawn, member);
+    return {config: lineChart(curvesOf(drawn, member, false), {xTitle: "step", yTitle, range, tooltip}), notes};
   };
 }
 

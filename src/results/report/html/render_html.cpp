@@ -35,7 +35,7 @@ std::string render_lines(const std::vector<Line>& lines, const char* list_class)
 
 // The page has separate sections for these.
 bool is_told_elsewhere(const std::string& heading) {
-  return heading.empty() || heading == "Figures" || heading == "Audit";
+  return heading.empty() || heading == k_speed_heading || heading == k_resources_heading || heading == "Audit";
 }
 
 // Long lists are collapsed.

@@ -11,9 +11,9 @@ namespace {
 // The columns that are shown at first; a button shows the others. Platform and framework are in a run's label.
 bool is_chief(std::string_view key) {
   for (const std::string_view each :
-       {"device", "precision", "strategy", "status", "tokens_per_second_per_gpu", "mfu", "mean_step_time",
+       {"device", "GPU cores", "precision", "strategy", "status", "tokens_per_second_per_gpu", "mfu", "mean_step_time",
         "peak_memory_allocated_gb", "peak_memory_reserved_gb", "peak_device_used_gb", "mean_power", "joules_per_token",
-        "usd_per_1e12_tokens", "final_loss"})
+        "tokens_per_wh", "usd_per_1e12_tokens", "tokens_per_usd_hour", "days_per_1e12_tokens", "final_loss"})
     if (each == key) return true;
   return false;
 }

@@ -1,8 +1,7 @@
 # One curve per run over its steps: $curve1, $curve2 ..., and the points of its warm-up: $warmup1 ... Of each run: drawn
 # and warmed (whether the one and the other have points), steps and excluded (steps of the warm-up). An interval of points below 0
-# breaks the line around them.
+# breaks the line around them. A linear axis goes from axis_low to axis_high, with tick_label at tick.
 set xlabel 'step' offset 0,0.4
-if (y_format ne '') { set format y y_format }
 longest = 1
 command = ''
 do for [i = 1:|steps|] {
@@ -19,6 +18,7 @@ do for [i = 1:|steps|] {
     set arrow from excluded[i] + 0.5,graph 0 to excluded[i] + 0.5,graph 1 nohead lt type lw 1 dt 3
   }
 }
+if (longest <= 10) { set xtics 1 }
 set xrange [longest > 20 ? -0.015 * longest : 0.5:1.015 * longest + 0.5]
 
 # A logarithmic axis only where a linear one would flatten the curve, with labels at 1, 2 and 5 times every power of ten:
@@ -37,9 +37,8 @@ if (may_be_log && low > 1e-9 && high < 1e9 && high > 6.0 * low) {
   }
   eval 'set ytics ('.tics[3:].')'
 } else {
-  margin = 0.08 * (high - low)
-  margin = margin < 0.01 * abs(high) ? 0.01 * abs(high) : margin
-  margin = margin < 1e-12 ? 1e-12 : margin
-  set yrange [low >= 0 && low < margin ? 0 : low - margin:high + 1.6 * margin]
+  set yrange [axis_low:axis_high]
+  set ytics ()
+  do for [i = 1:|tick|] { set ytics add (tick_label[i] tick[i]) }
 }
 eval 'plot '.command[3:]
