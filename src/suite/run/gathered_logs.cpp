@@ -212,18 +212,18 @@ class LogGathering {
 
   // `tprimat run` leaves a console log, whose name has no platform, and steps.jsonl, whose folder has it: one run.
   void adopt_platforms() {
-    std::map<std::tuple<std::string, std::optional<Framework>, std::string>, std::set<Platform>> known;
-    std::map<Platform, fs::path> from;
+    using Run = std::tuple<std::string, std::optional<Framework>, std::string>;
+    const auto run_of = [](const Candidate& each) {
+      return Run(each.log.model, each.framework, each.log.behind_model);
+    };
+    std::map<Run, std::map<Platform, fs::path>> known;
     for (const Candidate& each : candidates_)
-      if (each.platform) {
-        known[{each.log.model, each.framework, each.log.behind_model}].insert(*each.platform);
-        from.insert_or_assign(*each.platform, each.log.path);
-      }
+      if (each.platform) known[run_of(each)].try_emplace(*each.platform, each.log.path);
     for (Candidate& each : candidates_) {
-      const auto& platforms = known[{each.log.model, each.framework, each.log.behind_model}];
+      const auto& platforms = known[run_of(each)];
       if (each.platform || platforms.size() != 1) continue;
-      each.platform = each.log.named.platform = *platforms.begin();
-      each.log.named.platform_from = from.at(*each.platform).string();
+      each.platform = each.log.named.platform = platforms.begin()->first;
+      each.log.named.platform_from = platforms.begin()->second.string();
     }
   }
 
