@@ -72,7 +72,7 @@ class GatheredExtraction {
  private:
   ExitStatus store(const suite::GatheredLog& log, const RunResult& result) {
     results::GatheredFile file{{log.path.string(), "", "", result}, log.place, log.model, log.model_because};
-    if (!result.step_times.empty() || result.events) {
+    if (!result.step_times.empty() || result.events || result.time_to_train) {
       const fs::path target = free_path(wanted_path(log, result), result, paths_);
       write_run_result(target, result, Survives::kill);
       file.file.result_path = target.string();

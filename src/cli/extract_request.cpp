@@ -38,7 +38,7 @@ results::ExtractedFile extract_file(const fs::path& path, const fs::path& folder
     suite::ExtractOptions options = request.options;
     options.named.path = file.path;
     file.result = suite::extract_runs(path.string(), options).front();
-    const bool nothing = file.result.step_times.empty() && !file.result.events;
+    const bool nothing = file.result.step_times.empty() && !file.result.events && !file.result.time_to_train;
     if (nothing) {
       file.why_nothing = file.result.status_reason.value_or("no steps found");
     } else {
@@ -162,7 +162,7 @@ ExitStatus follow_log(const std::string& path, const ExtractRequest& request) {
     if (const int64_t size = file_size(path); size != seen) {
       const auto start = SteadyClock::now();
       const RunResult result = suite::extract_runs(path, request.options).front();
-      if (!result.step_times.empty() || result.events)
+      if (!result.step_times.empty() || result.events || result.time_to_train)
         write_run_result(place_of(result, path, request, places), result, Survives::kill);
       seen = size;
       pause = std::clamp(10 * seconds_since(start), 0.5, 60.0);

@@ -122,7 +122,7 @@ ExitStatus write_result(const RunResult& result, const std::string& path, const 
                         Output& output) {
   show_result(result, output);
   if (names_stdout(request.output)) return tell_outcome(result, path);
-  if (!result.step_times.empty() || result.events)
+  if (!result.step_times.empty() || result.events || result.time_to_train)
     store_result(result, free_result_path(result, path, request, output.taken));
   return tell_outcome(result, path);
 }
