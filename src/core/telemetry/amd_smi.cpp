@@ -197,8 +197,9 @@ std::optional<int64_t> read_kfd_compute_units(const std::filesystem::path& nodes
   std::error_code error;
   for (const auto& node : std::filesystem::directory_iterator(nodes, error)) {
     if (read_small_file(node.path() / "gpu_id") != std::to_string(device)) continue;
+    const std::string properties = read_small_file(node.path() / "properties").value_or("");
     std::optional<int64_t> units, per_unit;
-    for (const std::string_view line : split(read_small_file(node.path() / "properties").value_or(""), '\n')) {
+    for (const std::string_view line : split(properties, '\n')) {
       const size_t blank = std::min(line.find(' '), line.size());
       const auto value = parse_number<int64_t>(line.substr(std::min(blank + 1, line.size())));
       if (line.substr(0, blank) == "simd_count") units = value;
