@@ -27,8 +27,9 @@ LAYOUT_UNDER_CHECK = "layout_under_check"  # the name of a strategy that only ch
 
 
 def name_platform(name: str) -> str:
-    """nvd for nvidia and cuda, amd for rocm; any other name as it is."""
-    return PLATFORM_ALIASES.get(name.lower(), name)
+    """nvd for nvidia and cuda, amd for rocm, in capitals or not; any other name as it is."""
+    word = name.lower()
+    return PLATFORM_ALIASES.get(word, word if word in ("nvd", "amd", "cpu") else name)
 
 
 def name_framework(name: str) -> str:
@@ -45,13 +46,13 @@ class Settings(dict):
     has its aliases: platforms.nvidia, platforms["cuda"] and platforms.nvd are one."""
 
     def __missing__(self, key: Any) -> Any:
-        name = PLATFORM_ALIASES.get(key) if isinstance(key, str) else None
+        name = name_platform(key) if isinstance(key, str) else None
         if name is not None and dict.__contains__(self, name):
             return dict.__getitem__(self, name)
         raise KeyError(key)
 
     def __contains__(self, key: Any) -> bool:
-        name = PLATFORM_ALIASES.get(key, key) if isinstance(key, str) else key
+        name = name_platform(key) if isinstance(key, str) else key
         return dict.__contains__(self, key) or dict.__contains__(self, name)
 
     def get(self, key: Any, default: Any = None) -> Any:
@@ -68,7 +69,7 @@ class Settings(dict):
     def __delattr__(self, name: str) -> None:
         if name not in self:
             raise AttributeError(f"there is no setting '{name}'")
-        del self[name if dict.__contains__(self, name) else PLATFORM_ALIASES[name]]
+        del self[name if dict.__contains__(self, name) else name_platform(name)]
 
 
 DotDict = Settings  # the older scripts' name
@@ -108,7 +109,7 @@ def run_config_command(words: list[str]) -> subprocess.CompletedProcess[str]:
         return subprocess.run([program, "config", *words], stdin=subprocess.DEVNULL, capture_output=True,
                               encoding="utf-8", errors="replace")
     except OSError as error:
-        raise ConfigError(f"there is no program {program}: name it with TPRIMAT_PROGRAM") from error
+        raise ConfigError(f"there is no program {program}: put its folder into PATH, or name it in TPRIMAT_PROGRAM") from error
 
 
 def parse_answer(text: str) -> Settings:

@@ -38,9 +38,11 @@ std::string name_place(const suite::LogPlace& place) {
 [[noreturn]] void refuse_nothing(const suite::Gathering& found, const suite::LoadedExperiment& configuration) {
   std::string places = join(found.variables, ", ");
   for (const suite::LogPlace& place : found.places) places += (places.empty() ? "" : ", ") + name_place(place);
-  const char* what =
-      found.passed_over.empty() ? "no log given, and none found" : "no log given, and none found to extract";
-  throw Error(Problem{fmt::format("{} in {}", what, places), configuration.origin.text(),
+  const char* what = found.passed_over.empty()
+                         ? "no log given, and none found"
+                         : "no log given, and none of those found is taken (listed above); searched";
+  throw Error(Problem{fmt::format("{} {}{}", what, found.passed_over.empty() ? "in " : "", places),
+                      configuration.origin.text(),
                       fmt::format("name it: tprimat extract FILE, or {}=FILE for its model",
                                   found.variables.empty() ? "LLAMA_LOG" : found.variables.front())});
 }

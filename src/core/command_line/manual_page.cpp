@@ -61,6 +61,10 @@ std::string missing_choices(const OptionInfo& option) {
   return named ? "" : (option.list ? ". Words: " : ". One of ") + join(option.choices, ", ");
 }
 
+std::string end_sentence(const std::string& text) {
+  return text.empty() || text.ends_with('?') || text.ends_with('.') ? text : text + ".";
+}
+
 std::string render_option(const OptionInfo& option) {
   std::string names;
   for (const std::string& name : option.names) names += (names.empty() ? "" : ", ") + bold(name);
@@ -118,7 +122,7 @@ std::string render_parts(const std::string& name, const CommandInfo& command) {
   for (const CommandInfo& part : command.parts) {
     const std::string full = name + " " + part.name;
     text += fmt::format(".SS {}\n{}.PP\n{}\n", escape_roff(full), render_synopsis(full, part),
-                        escape_roff(part.summary + "."));
+                        escape_roff(end_sentence(part.summary)));
     for (const OptionInfo& argument : part.arguments) text += render_argument(argument);
     for (const OptionInfo& option : part.options) text += render_option(option);
     if (part.inherits) text += ".PP\n" + escape_roff(fmt::format("The options of {} hold here, too.", name)) + "\n";
@@ -129,7 +133,7 @@ std::string render_parts(const std::string& name, const CommandInfo& command) {
 std::string render_verbs(const CommandInfo& program) {
   std::string text;
   for (const CommandInfo& verb : program.parts)
-    text += fmt::format(".TP\n{}\n{}\n", bold(program.name + " " + verb.name), escape_roff(verb.summary + "."));
+    text += fmt::format(".TP\n{}\n{}\n", bold(program.name + " " + verb.name), escape_roff(end_sentence(verb.summary)));
   return render_list("COMMANDS", text);
 }
 
@@ -150,10 +154,6 @@ std::string render_see_also(const CommandInfo& program, const std::string& comma
   std::string text;
   for (const std::string& page : pages) text += (text.empty() ? "" : ",\n") + bold(page) + "(1)";
   return ".SH SEE ALSO\n" + text + "\n";
-}
-
-std::string end_sentence(const std::string& text) {
-  return text.empty() || text.ends_with('?') || text.ends_with('.') ? text : text + ".";
 }
 
 const CommandInfo& find_verb(const CommandInfo& program, const std::string& name) {

@@ -112,7 +112,8 @@ class LayoutResolver {
                           suggest_layout(task_, spec)};
     const bool chosen = strategy == draft_.experiment.methodology && !draft_.plans_layouts;
     // PARALLEL or --strategy may be for the models whose layouts are sound.
-    const bool is_asked_for = is_overridden(draft_.tree, "experiment.methodology");
+    const Origin asked = find_origin(draft_.tree, "experiment.methodology");
+    const bool is_asked_for = asked.provenance == Provenance::environment || asked.place == "--strategy";
     draft_.experiment.unusable_layouts[{strategy, model_.name, platform_}] = problem;
     if (chosen && !is_asked_for)
       draft_.diagnosis.add_error(problem, path_);

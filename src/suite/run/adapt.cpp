@@ -213,7 +213,7 @@ std::string reason_of(const Aspect& aspect, const PlannedRun& run, const LaunchR
   if (const auto broken = list_broken_rules(task, spec.parallel); !broken.empty()) return join(broken, "; ");
   const Forecast known = forecast(with_request(run, back), machine, planner);
   if (!known.fits())
-    return fmt::format("would need {} of {}", format_memory(known.needed), format_memory(known.device->bytes));
+    return fmt::format("it would need {} of {}", format_memory(known.needed), format_memory(known.device->bytes));
   return "follows from the other changes";
 }
 

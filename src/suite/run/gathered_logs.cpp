@@ -180,7 +180,8 @@ class LogGathering {
 
   static std::string why_no_log(const logs::ReadLog& read) {
     const char* part = read.bytes >= k_head_bytes ? " in its first 64 MiB" : "";
-    if (read.dialect == nullptr) return fmt::format("no training log{}: {}", part, read.why_nothing);
+    if (read.dialect == nullptr)
+      return fmt::format("no training log{}{}{}", part, read.why_nothing.empty() ? "" : ": ", read.why_nothing);
     const auto& events = read.log.events;
     return fmt::format("it reports no training step{}{}{}", part, events.empty() ? "" : ": ",
                        events.empty() ? "" : events.back().text);
