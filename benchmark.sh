@@ -40,7 +40,7 @@ if [ "$platform" = cpu ]; then
   build release tprimat
 else
   program=build/$platform/tprimat
-  progress "A GPU is here, so this builds $program; ./benchmark.sh --platform cpu measures the processor instead"
+  progress "This machine has a GPU, so this builds $program; ./benchmark.sh --platform cpu measures the processor instead"
   require_usable_gpus "$platform"
   build_for_gpus "$platform" tprimat
   link_program "$platform"

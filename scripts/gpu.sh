@@ -19,9 +19,9 @@ gpu_platform() {
 # Why the processor is measured on a machine that has a GPU's driver, so that no GPU is overlooked in silence.
 explain_no_gpu() {
   ! command -v nvidia-smi >/dev/null && [ ! -e /dev/nvidiactl ] ||
-    progress "NVIDIA's driver is here, but nvidia-smi lists no GPU, so the processor is measured"
+    progress "NVIDIA's driver is installed, but nvidia-smi lists no GPU, so the processor is measured"
   [ ! -e /dev/kfd ] ||
-    progress "AMD's driver is here (/dev/kfd), but ROCm's rocm_agent_enumerator lists no GPU, so the processor is measured"
+    progress "AMD's driver is installed (/dev/kfd), but ROCm's rocm_agent_enumerator lists no GPU, so the processor is measured"
 }
 
 # Of AMD's GPUs, by ROCm, one a line: gfx942. A processor is gfx000.
@@ -44,10 +44,10 @@ require_usable_gpus() {
   if [ "$platform" = nvd ]; then
     cuda=$(nvidia_smi | sed -n 's/.*CUDA Version: *\([0-9][0-9]*\).*/\1/p' | head -n 1)
     [ "${cuda:-13}" -ge 13 ] ||
-      fail "NVIDIA's driver $(ask_nvidia driver_version) serves CUDA $cuda, and trainings need CUDA 13: install driver 580 or later$instead"
+      fail "NVIDIA's driver $(ask_nvidia driver_version) supports CUDA $cuda, but trainings need CUDA 13: install driver 580 or later$instead"
     capability=$(ask_nvidia compute_cap)
     [[ ! "$capability" =~ ^[1-7]\. ]] ||
-      fail "this NVIDIA GPU has compute capability $capability, and trainings need 8.0 (Ampere) or later$instead"
+      fail "this NVIDIA GPU has compute capability $capability, but trainings need 8.0 (Ampere) or later$instead"
     return
   fi
   compiled=$(sed -n 's/^set(TPRIMAT_GPU_ARCHITECTURES_amd \([^)]*\)).*/\1/p' cmake/Gpu.cmake)

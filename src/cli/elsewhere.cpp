@@ -41,7 +41,7 @@ Error with_alternatives(Error error, const Session& session, const RunOptions& o
   std::vector<Problem> problems = error.problems();
   std::string& hint = problems.back().hint;
   hint += fmt::format(
-      "{}this machine has no {} GPU; see the commands of such a run, or read the log of one:\n    {}\n    {} extract "
+      "{}this machine has no {} GPU; to show the commands of such a run, or to read its log:\n    {}\n    {} extract "
       "LOG",
       hint.empty() ? "" : "\n  ", display_name(*platform), dry_run_command(session.words, options, *platform),
       quote_shell(session.words.front()));

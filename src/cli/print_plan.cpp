@@ -68,7 +68,7 @@ void note_other_platform(const suite::SuitePlan& suite, const MachineFacts& mach
   if (suite.runs.empty()) return;
   const Platform planned = suite.runs.front().platform;
   if (planned != machine.platform && planned != Platform::cpu)
-    log_note(fmt::format("this machine has no {} devices; the plan is for {}, and --platform chooses another",
+    log_note(fmt::format("this machine has no {} devices; the plan is for {} (--platform selects another)",
                          display_name(planned), enum_name(planned)));
 }
 

@@ -118,7 +118,7 @@ def a_folder_that_is_not_shared_is_named(program, folder):
 def unschedulable_pods_are_the_cause(program, folder):
     case = Case(program, folder, "unschedulable").start("--set", "launch.kubernetes.pending_seconds=1").end(1)
     reason = case.result["status_reason"]
-    assert "no place for the pod of node" in reason and "Insufficient nvidia.com/gpu | untolerated taint" in reason, reason
+    assert "cannot schedule the pod of node" in reason and "Insufficient nvidia.com/gpu | untolerated taint" in reason, reason
     assert "Insufficient" in case.output and (case.cluster / "deleted").exists()
 
 

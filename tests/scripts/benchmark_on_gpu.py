@@ -169,7 +169,7 @@ class BenchmarkOnGpu(unittest.TestCase):
 
     def test_a_gpu_that_no_module_serves_is_refused_before_anything_is_built(self):
         self.put_nvidia()
-        for variables, part in (({"FAKE_CUDA": "12.4"}, "serves CUDA 12, and trainings need CUDA 13"),
+        for variables, part in (({"FAKE_CUDA": "12.4"}, "supports CUDA 12, but trainings need CUDA 13"),
                                 ({"FAKE_CAPABILITY": "7.5"}, "compute capability 7.5")):
             done = self.benchmark(**variables)
             self.assertEqual(done.returncode, 1, self.said)
@@ -198,7 +198,7 @@ class BenchmarkOnGpu(unittest.TestCase):
     def test_a_broken_driver_is_not_passed_over_in_silence(self):
         put(self.tools / "nvidia-smi", "#!/bin/sh\necho \"NVIDIA-SMI has failed because it couldn't communicate with the driver.\"\nexit 9\n")
         done = self.benchmark("--dry-run")
-        self.assertIn("NVIDIA's driver is here, but nvidia-smi lists no GPU, so the processor is measured", done.stderr)
+        self.assertIn("NVIDIA's driver is installed, but nvidia-smi lists no GPU, so the processor is measured", done.stderr)
         self.assertIn("on cpu", done.stdout)
 
     def test_without_a_gpu_nothing_changes(self):

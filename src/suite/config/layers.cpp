@@ -153,7 +153,7 @@ class EnvironmentLayer {
       const std::string* value = find_variable(environment_, name);
       if (value == nullptr) continue;
       if (path.empty()) {
-        diagnosis_.add_warning({"has no effect: no key here means the same", "environment " + name, ""});
+        diagnosis_.add_warning({"has no effect: no key corresponds to it", "environment " + name, ""});
         continue;
       }
       refuse_second(name, path, *value);

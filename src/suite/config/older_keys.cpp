@@ -213,7 +213,7 @@ class OlderKeys {
     if (!read.empty()) diagnosis_.add_warning({"keys of the older scripts are read: " + join(read, ", "), file_, ""});
     if (!dropped.empty())
       diagnosis_.add_warning({"keys of the older scripts have no effect: " + join(dropped, ", "), file_,
-                              "delete them; docs/config.md says what replaces them"});
+                              "delete them; docs/config.md lists their replacements"});
   }
 
   YamlNode& tree_;

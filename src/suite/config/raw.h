@@ -58,7 +58,7 @@ struct Hardware {
   Named<Platform, NameKind::platform> platforms;
   static constexpr auto fields() {
     return field_list(field("peak_source", &Hardware::peak_source,
-                            "peaks behind MFU: catalogue, where it has the device, or mine: those of hardware_specs"),
+                            "peaks for MFU: the catalogue's where it has the device, or mine: those of hardware_specs"),
                       field("platforms", &Hardware::platforms, "the machines compared: nvd, amd, cpu"));
   }
 };

@@ -44,7 +44,7 @@ struct SlurmLaunch {
         field("exclusive", &S::exclusive, "--exclusive: no other job on the nodes"),
         field("container_image", &S::container_image, "image in which the ranks run; absent: no container"),
         field("container_program", &S::container_program,
-              "what runs the image: pyxis (--container-image) when absent, or the program that srun starts"),
+              "runs the image: pyxis (--container-image) when absent, or the program that srun starts"),
         field("container_mounts", &S::container_mounts,
               "additional folders in the container, FROM:TO; the run's own are always mounted"),
         field("container_env", &S::container_env,
@@ -62,7 +62,7 @@ struct DockerLaunch {
   static constexpr auto fields() {
     using D = DockerLaunch;
     return field_list(
-        field("program", &D::program, "when absent, the first of them in PATH"),
+        field("program", &D::program, "container program; when absent, the first of them in PATH"),
         field("image", &D::image,
               "image; when absent, tprimat:<platform>, built by tprimat docker build; Apptainer needs one"),
         field("shm_size", &D::shm_size, "--shm-size, such as 64g; the host's shared memory when absent"),
@@ -93,10 +93,10 @@ struct KubernetesLaunch {
         field("pull_policy", &K::pull_policy, "imagePullPolicy: Always, IfNotPresent or Never"),
         field("pull_secrets", &K::pull_secrets, "names of imagePullSecrets"),
         field("volumes", &K::volumes, "claim:NAME:PATH or host:FOLDER:PATH, for data, output and checkpoints"),
-        field("shm_size", &K::shm_size, "limit of /dev/shm, such as 64Gi; when absent, only that of the pod's memory"),
-        field("cpus", &K::cpus, "processors of each pod; when absent, on a CPU, those of its threads"),
+        field("shm_size", &K::shm_size, "limit of /dev/shm, such as 64Gi; when absent, the pod's memory limits it"),
+        field("cpus", &K::cpus, "processors of each pod; when absent, one per thread on a CPU"),
         field("memory", &K::memory, "memory of each pod, such as 64Gi; when absent, none is requested"),
-        field("gpu_resource", &K::gpu_resource, "name of the GPUs; when absent, nvidia.com/gpu or amd.com/gpu"),
+        field("gpu_resource", &K::gpu_resource, "GPU resource; when absent, nvidia.com/gpu or amd.com/gpu"),
         field("resources", &K::resources,
               "further resources of each pod, NAME=AMOUNT, such as RDMA devices: rdma/ib=8"),
         field("node_selector", &K::node_selector, "labels that the nodes must have, NAME=VALUE"),
@@ -107,7 +107,7 @@ struct KubernetesLaunch {
         field("service_account", &K::service_account, "serviceAccountName of the pods"),
         field("host_network", &K::host_network, "true: the pods use the network of their node"),
         field("pending_seconds", &K::pending_seconds,
-              "how long the cluster may have no place for the pods; 600 when absent, 0: without limit"));
+              "seconds for which the pods may be unschedulable; 600 when absent, 0: no limit"));
   }
   static constexpr KeyRange ranges[] = {{"cpus", 1, 65536}, {"pending_seconds", 0, 604800}};
 };

@@ -176,7 +176,7 @@ LauncherModule docker_launcher() {
           "Docker, Podman or Apptainer",
           place_in_container,
           is_container_program_here,
-          "neither docker, podman nor apptainer is in PATH",
+          "none of docker, podman and apptainer is in PATH",
           "sudo apt-get install podman, or install Docker or Apptainer"};
 }
 

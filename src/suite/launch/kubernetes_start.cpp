@@ -145,7 +145,7 @@ std::string render_follow_script(const KubernetesRun& run) {
 }
 
 std::string render_delete_script(const KubernetesRun& run) {
-  return "#!/bin/sh\n# Deletes the objects of this run with their pods, where they are still there.\nexec " +
+  return "#!/bin/sh\n# Deletes the objects of this run that still exist, with their pods.\nexec " +
          kubectl_command(run, {"delete", "--filename", manifest_path(run), "--ignore-not-found", "--cascade=foreground",
                                "--timeout=50s"}) +
          "\n";

@@ -124,7 +124,7 @@ class LogGathering {
       else if (fs::exists(path->second, unreadable))
         take_named(path->second, entry, variable);
       else
-        problems.push_back({fmt::format("no such file or folder as {}", path->second), variable,
+        problems.push_back({fmt::format("no such file or folder: {}", path->second), variable,
                             "correct it, or unset it to search the usual places"});
     }
     throw_if_any(std::move(problems));

@@ -104,8 +104,8 @@ class ModelSearch {
     if (fitting.empty() && is_family_ && known.empty()) return {};
     if (fitting.empty())
       return {nullptr,
-              fmt::format("{} are of {}no model of {}", sizes(), known.empty() ? "" : known + ", and of ", place()),
-              true, true};
+              fmt::format("{} match {}no model of {}", sizes(), known.empty() ? "" : known + ", but ", place()), true,
+              true};
     possible_ = fitting;
     return {};
   }

@@ -112,7 +112,7 @@ std::string render_dry_run(const PlannedRun& run, const Forecast& known, bool wh
   if (!whole && !run.plan.by_hand.empty())
     return summary +
            render_comment(
-               "The pods start from the files in this manifest; --verbose prints what tprimat run itself does.") +
+               "The pods start from the files in this manifest; --verbose prints the commands of tprimat run itself.") +
            run.plan.by_hand;
   if (whole || run.plan.files.empty()) return summary + render_shell(run.plan);
   return summary +

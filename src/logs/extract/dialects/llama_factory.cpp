@@ -80,7 +80,7 @@ class LlamaFactoryReader : public LogReader {
       log.note(
           "step times are differences of elapsed_time, which has whole seconds: each is off by up to one second "
           "over its interval; the first record of a start has none, because its first step is not known");
-    if (of_preferences_) log.note("the training is one of rewards or preferences: its loss is not a language model's");
+    if (of_preferences_) log.note("this training uses rewards or preferences: its loss is not a language model's");
   }
 
   double confidence(const ExtractedLog& log) const override { return log.records > 0 ? 0.97 : 0; }

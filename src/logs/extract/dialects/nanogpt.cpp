@@ -64,7 +64,7 @@ class NanoGptReader : public LogReader {
     if (decayed_ && others_) keep_first(log.facts().parameters, *decayed_ + *others_);
     if (log.log().records == 0) return;
     log.note("nanoGPT times an iteration on the host, without waiting for the device: single times may be off");
-    log.note("each record has the time of one iteration: those between two records are not known");
+    log.note("each record has the time of one iteration: the times of those between two records are unknown");
     log.note("nanoGPT's loss is that of the last micro-batch of rank 0, not the mean of the step");
     if (has_mfu_)
       log.note("nanoGPT's MFU is a moving average against the bf16 peak of an A100, whatever the device is");

@@ -27,7 +27,7 @@ void place_in_pods(const Placement& placement, LaunchPlan& plan) {
   plan.working_directory = placement.request.paths.working_directory;
   if (placement.request.platform == Platform::cpu && placement.request.launch.kubernetes.memory.empty())
     plan.remarks.push_back(
-        "the pods request no memory, so that the cluster may end them first: launch.kubernetes.memory");
+        "the pods request no memory, so the cluster may evict them first: set launch.kubernetes.memory");
 }
 
 }  // namespace
@@ -40,7 +40,7 @@ LauncherModule kubernetes_launcher() {
           place_in_pods,
           [](const LauncherSettings&) { return find_in_path("kubectl").has_value(); },
           "kubectl is not in PATH",
-          "install it as https://kubernetes.io/docs/tasks/tools/ says, or show the manifest with --dry-run"};
+          "install it (https://kubernetes.io/docs/tasks/tools/), or show the manifest with --dry-run"};
 }
 
 }  // namespace tprimat::suite

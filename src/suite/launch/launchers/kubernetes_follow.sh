@@ -43,9 +43,9 @@ create() {
   said=$(grep . "$errors" | tail -n 1)
   case $(cat "$errors") in
     *'no matches for kind "JobSet"'*)
-      fail missing_program "the cluster has no JobSet (jobset.x-k8s.io/v1alpha2): https://jobset.sigs.k8s.io/docs/installation/ says how to install it" ;;
+      fail missing_program "the cluster has no JobSet (jobset.x-k8s.io/v1alpha2); install it: https://jobset.sigs.k8s.io/docs/installation/" ;;
     *AlreadyExists* | *'already exists'*)
-      fail error "a JobSet or ConfigMap with the name $name exists already; this deletes it: sh $folder/delete.sh"
+      fail error "a JobSet or ConfigMap named $name already exists; to delete it: sh $folder/delete.sh"
       exit 1 ;;
     *Forbidden* | *forbidden*) fail no_access "the cluster refuses the JobSet, permission denied: $said" ;;
     *) fail error "kubectl cannot create the JobSet: $said" ;;
@@ -88,7 +88,7 @@ judge_waiting() {  # POD INDEX REASON SCHEDULED MESSAGE
       fail error "the pod of node $2 cannot start ($3): $5" ;;
   esac
   if [ "$4" = Unschedulable ]; then
-    lacking="the cluster has no place for the pod of node $2 (Unschedulable): $5"
+    lacking="the cluster cannot schedule the pod of node $2 (Unschedulable): $5"
   else
     [ $((looks % 10)) -ne 5 ] || warning=$(last_warning "$1")
     waits="the pod of node $2 waits (${3:-${4:-not started}})${warning:+: $warning}"
@@ -156,7 +156,7 @@ watch() {
         ending=$((ending + 1))  # the others end, too: their last words may be the cause
         { [ "$alive" -gt 0 ] && [ "$failure" = program ] && [ "$ending" -lt 15 ]; } || return
       elif [ -n "$seen_all" ] && [ "$alive" -eq 0 ] && [ $((gone = gone + 1)) -ge 3 ]; then
-        fail killed "$((nodes - count)) of $nodes pods vanished: somebody deleted them, or their node is gone"
+        fail killed "$((nodes - count)) of $nodes pods vanished: they were deleted, or their node is gone"
         return
       fi
     else
