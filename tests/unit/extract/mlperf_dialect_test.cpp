@@ -163,6 +163,15 @@ TEST(Mlperf, ARunThatIsOnlyAnnouncedChangesNothing) {
   EXPECT_EQ(result.training_config.num_gpus, 8);
 }
 
+TEST(Mlperf, TheLogsOfRanksInOneFileStateOneRun) {
+  const std::string first = changed(fixture("mlperf/no_steps.log"), "box_8xMI355X", "box");
+  const std::string second = first.substr(first.find(":::MLLOG", first.find("max_sequence_length")));
+  const RunResult result = result_of(first + second);
+  EXPECT_EQ(result.training_config.num_gpus, 2);
+  EXPECT_EQ(result.training_config.global_batch_size, 1024);
+  EXPECT_EQ(result.time_to_train->benchmark, "bert");
+}
+
 TEST(Mlperf, ADigitInsideOfAWordIsNoCount) {
   const auto count_in = [](const std::string& platform) {
     return read_text(find_dialect("mlperf"), changed(fixture("mlperf/no_steps.log"), "box_8xMI355X", platform))

@@ -93,7 +93,10 @@ class MlperfReader : public LogReader {
       if (const auto entry = take_mlperf_line(text)) {
         ++entries_;
         if (waits_for_next_run(*entry)) continue;
-        if (run_.begins_another(*entry)) begin_next_run(log);
+        if (entry->key == "run_start" && run_.is_over()) {
+          if (run_.begins_another(*entry)) begin_next_run(log);
+          read_waiting(log);
+        }
         run_.read(*entry);
         read_entry(line, *entry, log);
       } else if (any) {
@@ -182,7 +185,6 @@ class MlperfReader : public LogReader {
       facts.global_batch_size.reset(), facts.sequence_length.reset(), facts.model.reset();
       facts.gpu_count.reset(), facts.gpu_name.reset(), facts.platform.reset();
     }
-    read_waiting(log);
   }
 
   void read_waiting(LogBuilder& log) {

@@ -42,8 +42,7 @@ void MlperfRun::read(const MlperfLine& entry) {
 }
 
 bool MlperfRun::begins_another(const MlperfLine& entry) const {
-  if (!is_over() || entry.key != "run_start") return false;
-  return !stop_ || !entry.seconds || *entry.seconds >= *stop_;
+  return is_over() && (!stop_ || !entry.seconds || *entry.seconds >= *stop_);
 }
 
 void MlperfRun::forget_facts() {

@@ -17,7 +17,7 @@ class MlperfRun {
   void read(const MlperfLine& entry);
 
   bool is_over() const { return status_ && !is_running_; }
-  bool begins_another(const MlperfLine& entry) const;  // not the late run_start of another rank
+  bool begins_another(const MlperfLine& entry) const;  // a run_start that is no late one of another rank
   void forget_facts();                                 // those of the run before: the next one states its own
 
   // Nothing without a run_start and without a run_stop. Notes what a reader must know.
