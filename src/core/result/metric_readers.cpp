@@ -58,9 +58,9 @@ std::optional<Estimate> read_total_time(const RunResult& result) {
 }
 
 std::optional<Estimate> read_time_to_train(const RunResult& result) {
-  if (!result.time_to_train || !result.time_to_train->is_success() || !result.time_to_train->seconds)
-    return std::nullopt;
-  return Estimate{*result.time_to_train->seconds, {}, {}};
+  const auto& time = result.time_to_train;
+  if (!time || !time->is_success() || !(time->seconds.value_or(0) > 0)) return std::nullopt;
+  return Estimate{*time->seconds, {}, {}};
 }
 
 std::optional<Estimate> read_final_loss(const RunResult& result) {

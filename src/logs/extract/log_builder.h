@@ -39,10 +39,11 @@ class LogBuilder {
   void add_event(LogEvent event);
   void add_evaluation(const LogLine& line, int64_t step, Figure loss, std::string text, Figure seconds = {});
   void forget_end_of_run();  // drops all but facts and settings, which belong to the run before
-  void count_event(EventKind kind) { ++log_.event_counts[kind]; }  // one more like a kept one
-  std::vector<LogEvent>& events() { return log_.events; }          // for additions from later lines
-  void add_memory(int32_t rank, MemoryKind kind, double gb);       // keeps the highest
-  void note(const std::string& sentence);                          // repetitions are dropped
+  void forget_settings() { log_.settings.clear(), totals_.clear(); }  // another run states its own
+  void count_event(EventKind kind) { ++log_.event_counts[kind]; }     // one more like a kept one
+  std::vector<LogEvent>& events() { return log_.events; }             // for additions from later lines
+  void add_memory(int32_t rank, MemoryKind kind, double gb);          // keeps the highest
+  void note(const std::string& sentence);                             // repetitions are dropped
   void set(const std::string& key, const std::string& value);  // a setting as the framework prints it; the first stays
   void drop_setting(const std::string& key, const std::string& why);       // the framework left it out; the first stays
   void replace_settings(const std::map<std::string, std::string>& later);  // overwrites the values of existing keys

@@ -7,6 +7,7 @@
 #include "compare/contender.h"
 #include "compare/differences.h"
 #include "compare/verdict.h"
+#include "result/quality_target.h"
 #include "result/summary.h"
 #include "text/format.h"
 
@@ -20,7 +21,35 @@ std::string word_or(const std::optional<T>& value, const char* other) {
   return value ? words(*value) : other;
 }
 
-bool is_sound(const Facts& time) { return time && time->is_success() && time->target_quality; }
+// "0.925", "9.5 (the closed division demands 0.925)"
+std::string describe_target(const TimeToTrain& time) {
+  const auto demanded = demanded_target(time);
+  const std::string text = word_or(time.target_quality, "unknown");
+  return demanded ? fmt::format("{} (the closed division demands {})", text, words(*demanded)) : text;
+}
+
+void add_targets(Evidences& evidence, const TimeToTrain& a, const TimeToTrain& b) {
+  const bool is_known = a.target_quality && b.target_quality;
+  const bool is_demanded = !demanded_target(a) && !demanded_target(b);
+  if (!is_known || !is_demanded || !is_equal(*a.target_quality, *b.target_quality))
+    evidence.push_back({"target quality", describe_target(a), describe_target(b)});
+}
+
+// "0.924", "1.5 (misses the target 0.925)"
+std::string describe_reached(const TimeToTrain& time) {
+  if (!time.reached_quality) return "unknown";
+  const auto reaches = reaches_target(time);
+  if (!reaches) return words(*time.reached_quality) + " (unknown whether a higher or a lower one is better)";
+  return *reaches ? words(*time.reached_quality)
+                  : fmt::format("{} (misses the target {})", words(*time.reached_quality), words(*time.target_quality));
+}
+
+// A run that states success may still have missed its target.
+void add_reached(Evidences& evidence, const TimeToTrain& a, const TimeToTrain& b) {
+  if (!a.target_quality || !b.target_quality) return;
+  if (reaches_target(a) != true || reaches_target(b) != true)
+    evidence.push_back({"reached quality", describe_reached(a), describe_reached(b)});
+}
 
 // "9 min 23 s", "9 min 23 s in the mean of 5 runs"
 std::string describe_time(const Contender& side, double seconds) {
@@ -68,14 +97,12 @@ Evidences find_other_rules(const RunResult& reference, const RunResult& subject)
   const Facts &a = reference.time_to_train, &b = subject.time_to_train;
   add(evidence, "benchmark", a->benchmark, b->benchmark);
   add(evidence, "division", a->division, b->division);
-  add(evidence, "target quality", a->target_quality, b->target_quality);
+  add_targets(evidence, *a, *b);
   add(evidence, "samples of an evaluation", a->eval_samples, b->eval_samples);
-  if (is_sound(a) && is_sound(b)) return evidence;
-  if (!a->is_success() || !b->is_success())
+  if (a->is_success() && b->is_success())
+    add_reached(evidence, *a, *b);
+  else
     evidence.push_back({"status", word_or(a->status, "no run_stop"), word_or(b->status, "no run_stop")});
-  if (!a->target_quality || !b->target_quality)
-    evidence.push_back(
-        {"target quality", word_or(a->target_quality, "unknown"), word_or(b->target_quality, "unknown")});
   return evidence;
 }
 

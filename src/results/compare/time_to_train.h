@@ -14,7 +14,8 @@ bool has_time_to_train(const RunResult& run);
 bool stands_for_rate(const RunResult& run);
 
 // Rules under which the times to train of two runs differ: benchmark, division, target, samples of an evaluation. A run
-// that missed its target and a target that is not known count too. Empty where a side has no such time, or both follow
+// that missed its target or has no evaluation, a target that is not known and one that the closed division does not
+// demand count too. Empty where a side has no such time, or both follow
 // the same rules.
 Evidences find_other_rules(const RunResult& reference, const RunResult& subject);
 

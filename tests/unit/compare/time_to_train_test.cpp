@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "compare/compare_runs.h"
+#include "result/metrics.h"
 #include "unit/compare/audited_runs.h"
 
 namespace tprimat::results {
@@ -63,7 +66,8 @@ TEST(TimeToTrain, RefusesOtherRules) {
        {Change([](TimeToTrain& t) { t.target_quality = 0.92; }),
         Change([](TimeToTrain& t) { t.target_quality.reset(); }), Change([](TimeToTrain& t) { t.division = "open"; }),
         Change([](TimeToTrain& t) { t.eval_samples = 100; }), Change([](TimeToTrain& t) { t.benchmark = "bert"; }),
-        Change([](TimeToTrain& t) { t.status = "aborted"; })}) {
+        Change([](TimeToTrain& t) { t.status = "aborted"; }), Change([](TimeToTrain& t) { t.reached_quality = 1.5; }),
+        Change([](TimeToTrain& t) { t.reached_quality.reset(); })}) {
     LoadedRun other = without_steps("b.json", Framework::prim, 400);
     change(*other.result.time_to_train);
     const Comparison comparison = compare_runs({{without_steps("a.json", Framework::nemo, 600), other}, {}}, {});
@@ -76,6 +80,49 @@ TEST(TimeToTrain, RefusesOtherRules) {
     EXPECT_NE(find_code(pair.findings, "nothing_common"), nullptr);
     EXPECT_EQ(comparison_status(comparison), ExitStatus::not_comparable);
   }
+}
+
+std::string sentence_of(const std::function<void(TimeToTrain&)>& change_first,
+                        const std::function<void(TimeToTrain&)>& change_second) {
+  LoadedRun first = without_steps("a.json", Framework::nemo, 600),
+            second = without_steps("b.json", Framework::prim, 400);
+  change_first(*first.result.time_to_train), change_second(*second.result.time_to_train);
+  return only_pair(compare_runs({{first, second}, {}}, {})).time_to_train->sentence;
+}
+
+TEST(TimeToTrain, SaysWhichTargetWasMissed) {
+  const auto keep = [](TimeToTrain&) {};
+  EXPECT_NE(sentence_of(keep, [](TimeToTrain& t) { t.reached_quality = 1.5; }).find("1.5 (misses the target 0.925)"),
+            std::string::npos);
+  EXPECT_NE(sentence_of([](TimeToTrain& t) { t.reached_quality.reset(); }, keep).find("reached quality unknown"),
+            std::string::npos);
+  EXPECT_NE(sentence_of(keep, [](TimeToTrain& t) { t.reached_quality = t.target_quality; }).find("sooner"),
+            std::string::npos);
+}
+
+TEST(TimeToTrain, TheSideOfAnUnknownBenchmarkIsThatOfTheFile) {
+  const auto unlisted = [](TimeToTrain& t) { t.benchmark = "other", t.higher_is_better = true; };
+  const auto rising = [](TimeToTrain& t) {
+    t.benchmark = "other", t.higher_is_better = true, t.reached_quality = 0.95;
+  };
+  const auto unclear = [](TimeToTrain& t) { t.benchmark = "other", t.higher_is_better.reset(); };
+  EXPECT_NE(sentence_of(rising, rising).find("sooner"), std::string::npos);
+  EXPECT_NE(sentence_of(rising, unlisted).find("misses the target"), std::string::npos);
+  EXPECT_NE(sentence_of(unclear, unclear).find("unknown whether"), std::string::npos);
+}
+
+TEST(TimeToTrain, TheClosedDivisionHasOneTarget) {
+  const auto easy = [](TimeToTrain& t) { t.target_quality = 9.5, t.reached_quality = 9; };
+  EXPECT_NE(sentence_of(easy, easy).find("target quality 9.5 (the closed division demands 0.925)"), std::string::npos);
+  const auto open = [&](TimeToTrain& t) { easy(t), t.division = "open"; };
+  EXPECT_NE(sentence_of(open, open).find("sooner"), std::string::npos);
+}
+
+TEST(TimeToTrain, IsAboveZero) {
+  const Metric& metric = *find_metric("time_to_train");
+  EXPECT_TRUE(metric.read(without_steps("a.json", Framework::nemo, 5).result).has_value());
+  EXPECT_FALSE(metric.read(without_steps("a.json", Framework::nemo, -5).result).has_value());
+  EXPECT_FALSE(metric.read(without_steps("a.json", Framework::nemo, 0).result).has_value());
 }
 
 // An audit that withholds the verdict on rates says nothing about these times.

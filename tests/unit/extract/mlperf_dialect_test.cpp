@@ -111,11 +111,77 @@ TEST(Mlperf, HasNoRateIfABlockIsOpenOrHoldsAnEvaluation) {
   EXPECT_FALSE(rate(changed(text, "\"samples_count\": 0", "\"samples_count\": 8")).has_value());  // it began later
 }
 
+bool warns_of(const RunResult& result, const std::string& text) {
+  return std::ranges::any_of(result.warnings, [&](const std::string& each) { return contains(each, text); });
+}
+
 TEST(Mlperf, SaysWhereSuccessMissesTheTarget) {
   const RunResult result = result_of(changed(fixture("mlperf/no_steps.log"), "0.7205", "0.7105"));
   EXPECT_EQ(result.status, RunStatus::complete);
-  EXPECT_NE(std::ranges::find_if(result.warnings, [](const std::string& each) { return contains(each, "misses"); }),
-            result.warnings.end());
+  EXPECT_TRUE(warns_of(result, "misses"));
+  EXPECT_FALSE(warns_of(result_of(fixture("mlperf/no_steps.log")), "misses"));
+}
+
+TEST(Mlperf, SaysWhereSuccessHasNoFiniteEvaluation) {
+  std::string text = changed(fixture("mlperf/no_steps.log"), "\"value\": 0.7205", "\"value\": NaN");
+  text = changed(text, "\"value\": 0.5,", "\"value\": NaN,");
+  const RunResult result = result_of(text);
+  EXPECT_FALSE(result.time_to_train->reached_quality.has_value());
+  EXPECT_TRUE(warns_of(result, "no eval_accuracy is a finite number"));
+}
+
+TEST(Mlperf, SaysWhereATargetIsNotThatOfTheClosedDivision) {
+  const std::string text = fixture("mlperf/blocks.log");
+  EXPECT_TRUE(warns_of(result_of(changed(text, "\"open\"", "\"closed\"")), "the closed division demands 0.925"));
+  EXPECT_FALSE(warns_of(result_of(text), "demands"));
+  const std::string same = changed(changed(text, "\"open\"", "\"closed\""), "\"value\": 0.93,", "\"value\": 0.925,");
+  EXPECT_FALSE(warns_of(result_of(same), "demands"));
+}
+
+TEST(Mlperf, ARunAfterAnotherStatesItsOwnFacts) {
+  const RunResult result = result_of(fixture("mlperf/two_runs.log"));
+  EXPECT_EQ(result.status, RunStatus::complete) << result.status_reason.value_or("");  // the first one was aborted
+  EXPECT_EQ(result.model_info.name, "llama2_70b_lora");
+  EXPECT_EQ(result.training_config.global_batch_size, 8);
+  EXPECT_FALSE(result.training_config.sequence_length.has_value());  // only the first run states one
+  EXPECT_EQ(result.training_config.num_gpus, 2);                     // of its own init_start lines
+  const TimeToTrain& time = *result.time_to_train;
+  EXPECT_EQ(time.benchmark, "llama2_70b_lora");
+  EXPECT_EQ(time.target_quality, 0.925);
+  EXPECT_EQ(time.eval_samples, 173);
+  EXPECT_EQ(time.seconds, 600.0);
+  EXPECT_TRUE(warns_of(result, "2 runs"));
+}
+
+TEST(Mlperf, ARunThatIsOnlyAnnouncedChangesNothing) {
+  const std::string text = fixture("mlperf/two_runs.log");
+  const std::string cut = text.substr(0, text.find(":::MLLOG", text.rfind("init_start")));
+  const RunResult result = result_of(cut);
+  EXPECT_EQ(result.time_to_train->benchmark, "bert");
+  EXPECT_EQ(result.time_to_train->seconds, 120.0);
+  EXPECT_EQ(result.training_config.global_batch_size, 1024);
+  EXPECT_EQ(result.training_config.num_gpus, 8);
+}
+
+TEST(Mlperf, TheLogsOfRanksInOneFileStateOneRun) {
+  const std::string first = changed(fixture("mlperf/no_steps.log"), "box_8xMI355X", "box");
+  const std::string second = first.substr(first.find(":::MLLOG", first.find("max_sequence_length")));
+  const RunResult result = result_of(first + second);
+  EXPECT_EQ(result.training_config.num_gpus, 2);
+  EXPECT_EQ(result.training_config.global_batch_size, 1024);
+  EXPECT_EQ(result.time_to_train->benchmark, "bert");
+}
+
+TEST(Mlperf, ADigitInsideOfAWordIsNoCount) {
+  const auto count_in = [](const std::string& platform) {
+    return read_text(find_dialect("mlperf"), changed(fixture("mlperf/no_steps.log"), "box_8xMI355X", platform))
+        .log.facts.gpu_count;
+  };
+  EXPECT_FALSE(count_in("G593-SD1H100").has_value());
+  EXPECT_FALSE(count_in("G593-SD1xH100").has_value());
+  EXPECT_EQ(count_in("box_8xH100"), 8);
+  EXPECT_EQ(count_in("box-8H100"), 8);
+  EXPECT_EQ(count_in("2xXE9680x8H100"), 16);
 }
 
 TEST(Mlperf, HasNoTimeOfATrainingThatWasResumed) {

@@ -35,6 +35,26 @@ TEST(NanoGpt, ReadsItsHeader) {
   EXPECT_FALSE(reading.log.settings.contains("gradient_accumulation_steps"));  // it is summed over the processes
 }
 
+TEST(NanoGpt, TheCommandLineOverridesTheFile) {
+  const Reading reading = read_fixture("nanogpt", "nanogpt/overridden.log");
+  EXPECT_EQ(reading.log.facts.sequence_length, 512);
+  EXPECT_EQ(reading.log.facts.micro_batch_size, 6);
+  EXPECT_EQ(reading.log.facts.global_batch_size, 24);
+  EXPECT_EQ(reading.log.facts.precision, Precision::bf16);
+  EXPECT_EQ(reading.log.settings.at("block_size"), "512");
+  EXPECT_EQ(reading.log.settings.at("out_dir"), "out-letters");
+}
+
+TEST(NanoGpt, ReadsAFileThatImports) {
+  std::string text = fixture("nanogpt/overridden.log");
+  for (size_t at; (at = text.find("Overriding: ")) != std::string::npos;) text.erase(at, text.find('\n', at) + 1 - at);
+  const Reading reading = read_text(find_dialect("nanogpt"), text);
+  EXPECT_EQ(reading.log.facts.sequence_length, 1024);
+  EXPECT_EQ(reading.log.facts.micro_batch_size, 12);
+  EXPECT_EQ(reading.log.facts.max_steps, 21);
+  EXPECT_EQ(reading.log.facts.precision, Precision::fp16);
+}
+
 TEST(NanoGpt, LabelsOnlyIterationsThatEvaluate) {
   const Reading small = read_fixture("nanogpt", "nanogpt/character.log");
   EXPECT_TRUE(step(small, 8).with_evaluation);

@@ -1,6 +1,9 @@
 #include <fmt/format.h>
+
+#include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "extract/dialect.h"
@@ -15,10 +18,11 @@
 namespace tprimat::logs {
 namespace {
 
-// The digits that end right before `end`.
+// The digits that end right before `end`, unless they end a word: "8x" but not "SD1".
 std::optional<int64_t> count_before(std::string_view text, size_t end) {
   size_t start = end;
   while (start > 0 && is_digit(text[start - 1]) && end - start < 6) --start;
+  if (start > 0 && std::string_view("x_- ").find(text[start - 1]) == std::string_view::npos) return std::nullopt;
   const auto count = parse_whole(text.substr(start, end - start));
   return count && *count >= 1 ? count : std::nullopt;
 }
@@ -88,6 +92,11 @@ class MlperfReader : public LogReader {
       const bool any = contains(text, ":::MLLOG");
       if (const auto entry = take_mlperf_line(text)) {
         ++entries_;
+        if (waits_for_next_run(*entry)) continue;
+        if (entry->key == "run_start" && run_.is_over()) {
+          if (run_.begins_another(*entry)) begin_next_run(log);
+          read_waiting(log);
+        }
         run_.read(*entry);
         read_entry(line, *entry, log);
       } else if (any) {
@@ -98,12 +107,12 @@ class MlperfReader : public LogReader {
   }
 
   void finish(LogBuilder& log) override {
+    if (std::ranges::none_of(waiting_, is_start)) read_waiting(log);
     if (broken_ > 0) log.note(fmt::format("{} :::MLLOG entries are malformed and were ignored", broken_));
     if (log.log().records == 0)
       for (ExtractedStep& block : blocks_) log.add(block);
     else if (!blocks_.empty())
       log.note(fmt::format("means over all steps between two evaluations do not count as steps ({})", blocks_.size()));
-    if (stamps_ > 0) log.note("the log has no step times: they are differences of time stamps");
     if (ranks_ > 1 && !log.facts().gpu_count) {
       log.facts().gpu_count = ranks_;
       log.note("the device count is the number of init_start lines: every rank logs one");
@@ -125,17 +134,63 @@ class MlperfReader : public LogReader {
       add_stats(line, entry, Json{{"train_loss", entry.value}}, log);
     } else if (key == "eval_accuracy") {
       add_evaluation(line, entry, log);
-    } else if (key == "init_start") {
-      ++ranks_;
-      log.mark_start();
     } else if (key == "run_start") {
       start_clock(line, entry, log);
     } else if (key == "eval_start") {
       evaluation_start_ = entry.seconds;
     } else if (key == "run_stop") {
       stop_run(line, entry, log);
-    } else if (!entry.value.is_structured() && !entry.value.is_null()) {
-      keep_setting(key, entry.value, log);
+    } else if (is_start(entry) || is_setting(entry)) {
+      read_header(entry, log);
+    }
+  }
+
+  void read_header(const MlperfLine& entry, LogBuilder& log) {
+    if (!is_start(entry)) return keep_setting(entry.key, entry.value, log);
+    ++ranks_;
+    log.mark_start();
+  }
+
+  static bool is_start(const MlperfLine& entry) { return entry.key == "init_start"; }
+  static bool is_setting(const MlperfLine& entry) {
+    constexpr std::string_view k_others[] = {"tracked_stats", "train_loss", "eval_accuracy",
+                                             "run_start",     "eval_start", "run_stop"};
+    return !is_start(entry) && std::ranges::find(k_others, entry.key) == std::end(k_others) &&
+           !entry.value.is_structured() && !entry.value.is_null();
+  }
+
+  // What a run states before its run_start.
+  static bool is_fact(const MlperfLine& entry) {
+    constexpr std::string_view k_facts[] = {"submission_benchmark", "submission_division", "submission_platform",
+                                            "target_accuracy",      "global_batch_size",   "max_sequence_length"};
+    return std::ranges::find(k_facts, entry.key) != std::end(k_facts);
+  }
+
+  // Behind run_stop: it belongs to the next run, if a run_start follows, else to the one that ended.
+  bool waits_for_next_run(const MlperfLine& entry) {
+    constexpr size_t k_most = 4096;
+    if (!run_.is_over() || waiting_.size() >= k_most || !(is_start(entry) || is_setting(entry))) return false;
+    waiting_.push_back(entry);
+    return true;
+  }
+
+  // Facts of the run before count only if the next one states none.
+  void begin_next_run(LogBuilder& log) {
+    if (log.log().records == 0 && blocks_.empty()) log.forget_end_of_run();
+    if (std::ranges::any_of(waiting_, is_start)) ranks_ = 0;
+    if (std::ranges::any_of(waiting_, is_fact)) {
+      run_.forget_facts();
+      log.forget_settings();
+      LoggedFacts& facts = log.facts();
+      facts.global_batch_size.reset(), facts.sequence_length.reset(), facts.model.reset();
+      facts.gpu_count.reset(), facts.gpu_name.reset(), facts.platform.reset();
+    }
+  }
+
+  void read_waiting(LogBuilder& log) {
+    for (const MlperfLine& entry : std::exchange(waiting_, {})) {
+      run_.read(entry);
+      read_header(entry, log);
     }
   }
 
@@ -186,7 +241,6 @@ class MlperfReader : public LogReader {
     constexpr double k_stamp_resolution = 1e-3;
     if (record.time_source == TimeSource::none) {
       set_time_from_gap(record, gap, k_stamp_resolution);
-      if (record.time_source != TimeSource::none) ++stamps_;
       record.with_evaluation = evaluated_since_step_ && record.time_source != TimeSource::none;
     }
     evaluated_since_step_ = false;
@@ -285,9 +339,10 @@ class MlperfReader : public LogReader {
   CountedAs unit_ = CountedAs::undecided;
   GapMeter gaps_, block_gaps_;
   std::vector<ExtractedStep> blocks_;
+  std::vector<MlperfLine> waiting_;  // between a run_stop and the next run_start
   Figure evaluation_start_;
   bool evaluated_since_step_ = false;
-  int64_t entries_ = 0, broken_ = 0, ranks_ = 0, stamps_ = 0;
+  int64_t entries_ = 0, broken_ = 0, ranks_ = 0;
 };
 
 }  // namespace

@@ -2,48 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <string_view>
 
+#include "result/quality_target.h"
 #include "text/format.h"
 
 namespace tprimat::logs {
 namespace {
-
-// The quality at which a training of the closed division ends, as the compliance checker of
-// github.com/mlcommons/logging demands it (compliance_checker/training_3.0.0 to training_6.1.0,
-// closed_<benchmark>.yaml, key eval_accuracy; read in November 2026).
-struct Rule {
-  std::string_view benchmark;
-  double target;
-  bool higher_is_better;
-};
-constexpr Rule k_rules[] = {
-    {"bert", 0.72, true},
-    {"deepseekv3_671b", 3.6, false},
-    {"dlrm", 0.8025, true},
-    {"dlrm_dcnv2", 0.80275, true},
-    {"flux1", 0.586, false},
-    {"gnn", 0.72, true},
-    {"gpt3", 2.69, false},
-    {"gpt_oss_20b", 3.34, false},
-    {"llama2_70b_lora", 0.925, false},
-    {"llama31_405b", 5.6, false},
-    {"llama31_8b", 3.3, false},
-    {"minigo", 0.5, true},
-    {"resnet", 0.759, true},
-    {"retinanet", 0.34, true},
-    {"rgat", 0.72, true},
-    {"rnnt", 0.058, false},
-    {"ssd", 0.34, true},
-    {"unet3d", 0.908, true},
-};
-
-const Rule* find_rule(const std::optional<std::string>& benchmark) {
-  const auto* found = std::ranges::find(k_rules, std::string_view(benchmark.value_or("")), &Rule::benchmark);
-  return found == std::end(k_rules) ? nullptr : found;
-}
 
 void keep_text(std::optional<std::string>& kept, const Json& value) {
   constexpr size_t k_longest = 200;  // bytes
@@ -73,6 +39,15 @@ void MlperfRun::read(const MlperfLine& entry) {
   if (key == "block_stop") stop_block(entry);
   if (key == "eval_accuracy") evaluate(entry);
   if (key == "eval_start" && block_) is_whole_ = false;  // the block's time includes an evaluation
+}
+
+bool MlperfRun::begins_another(const MlperfLine& entry) const {
+  return is_over() && (!stop_ || !entry.seconds || *entry.seconds >= *stop_);
+}
+
+void MlperfRun::forget_facts() {
+  benchmark_.reset(), division_.reset(), eval_samples_.reset();
+  target_ = {};
 }
 
 // Every rank may log it.
@@ -157,8 +132,7 @@ std::optional<double> MlperfRun::rate(std::optional<int64_t> samples) const {
 
 std::optional<TimeToTrain> MlperfRun::finish(LogBuilder& log) const {
   if (runs_ == 0 && !status_) return std::nullopt;
-  const Rule* rule = find_rule(benchmark_);
-  const bool is_ruled = rule != nullptr && division_ == "closed";
+  const QualityTarget* rule = find_quality_target(benchmark_);
   TimeToTrain result;
   result.benchmark = benchmark_, result.division = division_, result.status = status_;
   result.seconds = seconds().to_optional();
@@ -167,20 +141,29 @@ std::optional<TimeToTrain> MlperfRun::finish(LogBuilder& log) const {
   result.samples_per_second = rate(result.samples);
   result.reached_quality = last_.value.to_optional();
   if (rule != nullptr) result.higher_is_better = rule->higher_is_better;
-  if (target_ || is_ruled) {
+  if (target_ || (rule != nullptr && division_ == "closed")) {
     result.target_quality = target_ ? *target_ : rule->target;
     result.target_source = target_ ? "log" : "rules";
   }
+  note_doubts(result, log);
+  return result;
+}
+
+void MlperfRun::note_doubts(const TimeToTrain& time, LogBuilder& log) const {
   if (runs_ > 1) log.note(fmt::format("the log holds {} runs of MLPerf: the time to train is that of the last", runs_));
   if (is_resumed_)
     log.note("run_start is logged again before run_stop, so the training was resumed and has no time to train");
-  const bool falls_short =
-      result.is_success() && result.target_quality && last_.value && rule != nullptr &&
-      (rule->higher_is_better ? *last_.value < *result.target_quality : *last_.value > *result.target_quality);
-  if (falls_short)
-    log.note(fmt::format("run_stop states success, but the last eval_accuracy, {}, misses the target {}", *last_.value,
-                         *result.target_quality));
-  return result;
+  if (const auto demanded = demanded_target(time))
+    log.note(
+        fmt::format("target_accuracy is {}, but the closed division demands {} for {}: the time to train is not "
+                    "that of the closed division",
+                    *time.target_quality, *demanded, *time.benchmark));
+  if (!time.is_success()) return;
+  if (!time.reached_quality)
+    log.note("run_stop states success, but no eval_accuracy is a finite number: the reached quality is unknown");
+  if (reaches_target(time) == false)
+    log.note(fmt::format("run_stop states success, but the last eval_accuracy, {}, misses the target {}",
+                         *time.reached_quality, *time.target_quality));
 }
 
 }  // namespace tprimat::logs

@@ -16,6 +16,10 @@ class MlperfRun {
  public:
   void read(const MlperfLine& entry);
 
+  bool is_over() const { return status_ && !is_running_; }
+  bool begins_another(const MlperfLine& entry) const;  // a run_start that is no late one of another rank
+  void forget_facts();                                 // those of the run before: the next one states its own
+
   // Nothing without a run_start and without a run_stop. Notes what a reader must know.
   std::optional<TimeToTrain> finish(LogBuilder& log) const;
 
@@ -30,6 +34,7 @@ class MlperfRun {
   void start_block(const MlperfLine& entry);
   void stop_block(const MlperfLine& entry);
   void evaluate(const MlperfLine& entry);
+  void note_doubts(const TimeToTrain& time, LogBuilder& log) const;
   Figure seconds() const;
   std::optional<int64_t> samples(const LoggedFacts& facts) const;
   std::optional<double> rate(std::optional<int64_t> samples) const;

@@ -45,6 +45,15 @@ std::optional<Assignment> parse_assignment(std::string_view text) {
   return Assignment{std::string(name), std::string(value)};
 }
 
+// Before the first record the last value counts: a file's, then that of a later file or of the command line.
+template <class T>
+void keep_fact(std::optional<T>& fact, const std::optional<T>& value, bool is_open) {
+  if (is_open)
+    fact = value;
+  else
+    keep_first(fact, value);
+}
+
 class NanoGptReader : public LogReader {
  public:
   bool read_line(const LogLine& line, LogBuilder& log) override {
@@ -151,7 +160,8 @@ class NanoGptReader : public LogReader {
   bool may_be_configuration(std::string_view text) {
     constexpr int k_longest_file = 500;  // lines
     const std::string_view plain = trim(text);
-    const bool is_line = plain.empty() || plain.find('=') != plain.npos || plain.starts_with("#");
+    const bool is_line = plain.empty() || plain.find('=') != plain.npos || plain.starts_with("#") ||
+                         plain.starts_with("import ") || plain.starts_with("from ");
     return is_line && ++file_lines_ < k_longest_file;
   }
 
@@ -160,11 +170,13 @@ class NanoGptReader : public LogReader {
     const auto setting = parse_assignment(text);
     if (!setting) return;
     const auto& [name, value] = *setting;
-    const bool is_sum = name == "gradient_accumulation_steps";
-    log.set(is_sum ? "gradient_accumulation_steps of all processes" : name, value);
-    if (name == "batch_size") keep_first(log.facts().micro_batch_size, count_after(value, ""));
-    if (name == "block_size") keep_first(log.facts().sequence_length, count_after(value, ""));
-    if (name == "dtype") keep_first(log.facts().precision, precision_named(value));
+    const bool is_sum = name == "gradient_accumulation_steps", is_open = log.log().records == 0;
+    const std::string key = is_sum ? "gradient_accumulation_steps of all processes" : name;
+    log.set(key, value);
+    if (is_open) log.replace_settings({{key, value}});
+    if (name == "batch_size") keep_fact(log.facts().micro_batch_size, count_after(value, ""), is_open);
+    if (name == "block_size") keep_fact(log.facts().sequence_length, count_after(value, ""), is_open);
+    if (name == "dtype") keep_fact(log.facts().precision, precision_named(value), is_open);
     const auto last = name == "max_iters" ? count_after(value, "") : std::nullopt;
     if (last) log.facts().max_steps = *last + 1;  // it counts from 0 and runs this one too
   }
