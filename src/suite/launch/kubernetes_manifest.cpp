@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/environment.h"
 #include "base/error.h"
 #include "base/printable.h"
 #include "launch/container.h"
@@ -217,14 +218,9 @@ void require_volume(const KubernetesRun& run, const std::string& what, const std
                       "name a volume with this folder, such as claim:NAME:/shared, and give absolute paths"});
 }
 
-bool is_secret(const std::string& name) {
-  return std::ranges::any_of(std::initializer_list<const char*>{"TOKEN", "SECRET", "PASSWORD", "API_KEY", "ACCESS_KEY"},
-                             [&](const char* ending) { return name.ends_with(ending); });
-}
-
 void refuse_written_secrets(const KubernetesRun& run) {
   for (const auto& [name, value] : run.plan.environment)
-    if (is_secret(name) && !settings_of(run).secrets.contains(name))
+    if (holds_a_secret(name, value) && !settings_of(run).secrets.contains(name))
       throw Error(Problem{
           fmt::format("the manifest would hold the value of {}", name), "platform_optimizations.<platform>.environment",
           fmt::format("name a secret of the cluster: launch.kubernetes.secrets: {{{}: NAME/KEY}}", name)});
