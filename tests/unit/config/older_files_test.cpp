@@ -271,6 +271,28 @@ TEST(OlderVariables, AreWeakerThanTrainItersAndNeverContradictTheLongForm) {
   EXPECT_TRUE(mention(config.errors(), "matches no configuration key"));
 }
 
+// A layout that is set but not run would go unnoticed.
+TEST(OlderVariables, SetTheLayoutOfTheStrategyThatRuns) {
+  ConfigCase config{older_file()};
+  config.environment = {{"CONFIG_LLAMA_NVIDIA_TP", "4"}, {"CONFIG_LLAMA_NVIDIA_DP", "2"}};
+  config.overrides = {"experiment={methodology: memory_optimized}"};
+  EXPECT_EQ(make_train_spec(config.load().experiment, Platform::nvd, "llama", "memory_optimized").parallel.tensor, 4);
+
+  config.overrides = {"experiment.methodology=memory_optimized", "frameworks.native.strategy=minimal_communication"};
+  EXPECT_TRUE(mention(config.errors(),
+                      "environment CONFIG_LLAMA_NVIDIA_TP, CONFIG_LLAMA_NVIDIA_DP: sets the layout of "
+                      "the strategy 'memory_optimized' alone, but frameworks.native.strategy is "
+                      "'minimal_communication'"))
+      << print(config.errors());
+  config.overrides = {"experiment.methodology=memory_optimized", "frameworks.native.strategy=memory_optimized"};
+  EXPECT_TRUE(config.errors().empty()) << print(config.errors());
+
+  config.overrides = {"experiment.methodology=memory_optimized"};
+  ConfigSources sources = config.sources();
+  sources.has_several_strategies = true;
+  EXPECT_THROW(load_experiment_text(config.text, "config.yaml", sources), Error);
+}
+
 // Numbers.
 
 TEST(Numbers, ArePrintedAsTheyAreWritten) {
