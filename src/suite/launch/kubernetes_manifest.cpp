@@ -226,6 +226,26 @@ void refuse_written_secrets(const KubernetesRun& run) {
           fmt::format("name a secret of the cluster: launch.kubernetes.secrets: {{{}: NAME/KEY}}", name)});
 }
 
+// The layout decides how many GPUs a pod has.
+void refuse_stated_gpus(const KubernetesRun& run) {
+  for (const auto& [name, amount] : settings_of(run).resources)
+    if (name == "nvidia.com/gpu" || name == "amd.com/gpu" || name == settings_of(run).gpu_resource)
+      throw Error(Problem{fmt::format("'{}={}' would replace the number of GPUs, which follows from the layout",
+                                      printable(name), printable(amount)),
+                          "launch.kubernetes.resources",
+                          "leave it out; launch.kubernetes.gpu_resource names another kind of GPU"});
+}
+
+void refuse_own_mounts(const KubernetesRun& run) {
+  for (const std::string& text : settings_of(run).volumes) {
+    const std::string path = parse_kubernetes_volume(text).value().path;
+    for (const std::string_view own : {k_pod_files, std::string_view("/dev/shm")})
+      if (is_in_folder(path, own))
+        throw Error(Problem{fmt::format("a volume at {} would collide with the run's own at {}", path, own),
+                            "launch.kubernetes.volumes", "choose another path"});
+  }
+}
+
 // As JSON and YAML take it, which know no other bytes than UTF-8.
 void require_text(const std::string& path, const char* where) {
   if (printable(path) != path)
@@ -262,6 +282,8 @@ void require_complete(const KubernetesRun& run) {
   require_text(request.paths.folder, "--output");
   require_text(run.plan.working_directory, "working directory");
   refuse_written_secrets(run);
+  refuse_stated_gpus(run);
+  refuse_own_mounts(run);
   if (!request.spec.data.is_synthetic()) require_volume(run, "the data set", request.spec.data.dataset, false);
   require_volume(run, "the folder of initial weights", request.spec.checkpoint.initial_weights, false);
   require_volume(run, "the checkpoint", request.spec.checkpoint.load.value_or(""), false);

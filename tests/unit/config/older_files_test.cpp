@@ -221,6 +221,22 @@ TEST(Peaks, AreUsedWhereTheConfigurationInsists) {
   EXPECT_TRUE(mention(config.errors(), "hardware.peak_source must be one of catalogue, mine, got 'yours'"));
 }
 
+TEST(Peaks, OfOneDeviceAreStatedOnce) {
+  const auto with_both = [](const std::string& second) {
+    return ConfigCase{
+        eight_devices("benchmarking: {enhanced_metrics: {hardware_specs: {nvidia_h100: "
+                      "{peak_tflops_bf16: 989.0e12}, nvidia_h100_sxm: {" +
+                      second + "}}}}\n")};
+  };
+  const std::vector<Problem> errors = with_both("peak_tflops_bf16: 990.0e12").errors();
+  EXPECT_TRUE(mention(errors,
+                      "hardware_specs.nvidia_h100 and "
+                      "benchmarking.enhanced_metrics.hardware_specs.nvidia_h100_sxm are figures of the same "
+                      "device"))
+      << print(errors);
+  EXPECT_TRUE(with_both("peak_tflops_bf16: 989.0e12").errors().empty());
+}
+
 TEST(Peaks, OfAnUnknownDeviceAreUsed) {
   const LoadedExperiment loaded =
       ConfigCase{changed(with_peak("nvidia_x9"), "gpu_model: \"H100\"", "gpu_model: \"X9\"")}.load();
