@@ -118,6 +118,16 @@ TEST(OlderFile, HidesNoTypo) {
   }
 }
 
+TEST(OlderFile, SaysWhereASectionIsExpected) {
+  const std::vector<Problem> console =
+      ConfigCase{changed(older_file(), "console: {level: \"INFO\"}", "console: [1, 2]")}.errors();
+  EXPECT_TRUE(mention(console, "logging.console must be a section")) << print(console);
+  EXPECT_TRUE(mention(console, "its keys are enabled, level, colored")) << print(console);
+  EXPECT_FALSE(mention(console, "did you mean")) << print(console);
+  const std::vector<Problem> list = ConfigCase{changed(older_file(), "[\"mfu_percent\"]", "{a: 1}")}.errors();
+  EXPECT_TRUE(mention(list, "comparison.metrics_to_compare must be a value, not a section")) << print(list);
+}
+
 TEST(OlderFile, IsRefusedWhereOneOfItsKeysHasNoValueOfItsKind) {
   EXPECT_TRUE(mention(ConfigCase{changed(older_file(), "skip_first_n_steps: 1", "skip_first_n_steps: soon")}.errors(),
                       "benchmarking.warmup must be auto or a number"));
