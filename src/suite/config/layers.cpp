@@ -149,7 +149,8 @@ class EnvironmentLayer {
     const YamlNode* frameworks = tree.find("frameworks");
     if (frameworks == nullptr || layers_.strategy) return "";
     for (const YamlEntry& framework : frameworks->entries)
-      if (const YamlNode* own = framework.value.find("strategy"); own != nullptr && own->scalar != strategy)
+      if (const YamlNode* own = framework.value.find("strategy");
+          own != nullptr && own->is_scalar() && own->scalar != strategy)
         return fmt::format("frameworks.{}.strategy is '{}'", framework.key, own->scalar);
     return "";
   }

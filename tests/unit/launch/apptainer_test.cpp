@@ -89,7 +89,7 @@ TEST_F(ApptainerTest, ValuesWithCommasStayWhole) {
 }
 
 // All users of a machine see the words of a command.
-TEST_F(ApptainerTest, SecretsAreNoWordsOfTheCommand) {
+TEST_F(ApptainerTest, TheCommandShowsNoSecrets) {
   request_.settings.environment = {{"HF_TOKEN", "hf_\"abc"}};
   LaunchPlan launch = plan(Framework::fsdp);
   for (const std::string& word : launch.command) EXPECT_EQ(word.find("HF_TOKEN"), std::string::npos) << word;
@@ -98,7 +98,7 @@ TEST_F(ApptainerTest, SecretsAreNoWordsOfTheCommand) {
   EXPECT_EQ(plan(Framework::fsdp).environment.at("SINGULARITYENV_HF_TOKEN"), "hf_\"abc");
 }
 
-TEST_F(ApptainerTest, SecretsAreNoWordsOfTheCommandOfAJob) {
+TEST_F(ApptainerTest, TheCommandOfAJobShowsNoSecrets) {
   request_.settings.environment = {{"HF_TOKEN", "hf_abc"}};
   request_.launch.launcher = Launcher::slurm;
   request_.launch.nodes = 2;
