@@ -74,6 +74,7 @@ RunConfig load(const Session& session, const RunOptions& options, const MachineF
   add_overrides(sources.overrides, options);
   // The strategy decides which fairness rules hold, so a single one is the methodology of this run.
   if (options.strategies.size() == 1) sources.strategy = options.strategies.front();
+  sources.has_several_strategies = options.strategies.size() > 1;
   sources.plans_layouts = !options.from_plan.empty();
   suite::LoadedExperiment loaded = suite::load_experiment(sources);
   for (const Problem& warning : loaded.warnings) log_warning(to_string(warning));

@@ -304,7 +304,7 @@ RedactionOptions local_redaction(bool with_hosts) {
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string_view assignment = *entry;
     const size_t equals = assignment.find('=');
-    if (equals != std::string_view::npos && names_a_secret(assignment.substr(0, equals)))
+    if (equals != std::string_view::npos && holds_a_secret(assignment.substr(0, equals), assignment.substr(equals + 1)))
       options.secrets.emplace_back(assignment.substr(equals + 1));
   }
   if (const passwd* user = ::getpwuid(::getuid()); user != nullptr) {

@@ -52,7 +52,7 @@ class Redactor {
 // Whether a redactor may have changed a text: it holds one of the replacements above.
 bool holds_stand_in(std::string_view text);
 
-// The secrets and names of this process: values of the environment variables that names_a_secret() accepts
+// The secrets and names of this process: values of the environment variables that holds_a_secret() accepts
 // (base/environment.h); the user; the home folder; with `with_hosts` also the name of this machine.
 RedactionOptions local_redaction(bool with_hosts);
 

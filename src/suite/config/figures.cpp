@@ -171,7 +171,19 @@ void check_power(Draft& draft, const PlatformSetup& setup, const HardwareSpec& p
                                 *part.tdp_watts, part.display_name));
 }
 
-void resolve_hardware_figures(Draft& draft, const std::string& key, const raw::HardwareFigures& figures) {
+// The figures of each platform's device that were taken, and where they are stated.
+struct TakenFigures {
+  std::string path;
+  const raw::HardwareFigures* figures = nullptr;
+};
+using FiguresByPlatform = std::map<Platform, TakenFigures>;
+
+bool are_same(const raw::HardwareFigures& a, const raw::HardwareFigures& b) {
+  return stated_peaks(a) == stated_peaks(b) && a.tdp_watts == b.tdp_watts;
+}
+
+void resolve_hardware_figures(Draft& draft, const std::string& key, const raw::HardwareFigures& figures,
+                              FiguresByPlatform& taken) {
   const std::string path = "benchmarking.enhanced_metrics.hardware_specs." + key;
   const auto device = parse_device_key(key);
   if (!device)
@@ -180,6 +192,10 @@ void resolve_hardware_figures(Draft& draft, const std::string& key, const raw::H
   PlatformSetup* setup = find_setup(draft, *device);
   if (setup == nullptr)
     return draft.warn(path, fmt::format("{} is not used: no configured platform has that device", path));
+  const auto [first, is_first] = taken.try_emplace(device->platform, TakenFigures{path, &figures});
+  if (!is_first && !are_same(*first->second.figures, figures))
+    return draft.fail(path, fmt::format("{} and {} are figures of the same device", first->second.path, path),
+                      "keep one of them, with all figures");
   setup->tdp_watts = figures.tdp_watts;
   for (const auto& [precision, peak] : stated_peaks(figures)) setup->peak_flops_override[precision] = peak;
   const auto part = find_hardware(setup->device_model);
@@ -206,8 +222,9 @@ void resolve_figures(Draft& draft) {
     if (price) collect_price(draft, key, *price, prices);
   for (const auto& [platform, stated] : prices)
     if (!stated.empty()) resolve_price(draft, draft.experiment.platforms.at(platform), stated);
+  FiguresByPlatform taken;
   for (const auto& [key, figures] : draft.raw.benchmarking.enhanced_metrics.hardware_specs.entries)
-    resolve_hardware_figures(draft, key, figures);
+    resolve_hardware_figures(draft, key, figures, taken);
 }
 
 }  // namespace tprimat::suite

@@ -103,6 +103,8 @@ void assign(YamlNode& tree, const std::string& path, const YamlNode& value) {
   merge_override(*node, value);
 }
 
+void apply_overrides(YamlNode& tree, const ConfigLayers& layers, Diagnosis& diagnosis);
+
 class EnvironmentLayer {
  public:
   EnvironmentLayer(YamlNode& tree, const ConfigLayers& layers, Diagnosis& diagnosis)
@@ -122,21 +124,49 @@ class EnvironmentLayer {
         refuse_other_spelling(variable, *value);
         apply_named(variable, *value);
       }
-    const std::vector<ConfigVariable> older = older_variables_of(tree_, find_strategy());
+    const YamlNode final_tree = with_overrides();
+    const YamlNode* methodology = find_path(final_tree, "experiment.methodology");
+    const std::string strategy = methodology == nullptr ? "" : methodology->scalar;
+    const std::vector<ConfigVariable> older = older_variables_of(tree_, strategy);
+    refuse_other_layouts(older, strategy, final_tree);
     apply_older(older);
     for (const std::string& name : others)
       if (!is_in(older, name)) refuse_unknown(name, known);
   }
 
  private:
-  // The strategy that counts in the end.
-  std::string find_strategy() const {
-    constexpr std::string_view k_set = "experiment.methodology=";
-    const YamlNode* methodology = find_path(tree_, "experiment.methodology");
-    std::string strategy = methodology == nullptr ? "" : methodology->scalar;
-    for (const std::string& text : layers_.overrides)
-      if (text.starts_with(k_set)) strategy = text.substr(k_set.size());
-    return layers_.strategy.value_or(strategy);
+  // The overrides are stronger than the variables, but choose the strategy whose layout these set.
+  YamlNode with_overrides() const {
+    YamlNode tree = tree_;
+    Diagnosis reported_later;
+    apply_overrides(tree, layers_, reported_later);
+    return tree;
+  }
+
+  // Why trainings run another layout than that of `strategy`; "" if none does.
+  std::string explain_other_layouts(const std::string& strategy, const YamlNode& tree) const {
+    if (layers_.has_several_strategies) return "--strategy names several";
+    const YamlNode* frameworks = tree.find("frameworks");
+    if (frameworks == nullptr || layers_.strategy) return "";
+    for (const YamlEntry& framework : frameworks->entries)
+      if (const YamlNode* own = framework.value.find("strategy");
+          own != nullptr && own->is_scalar() && own->scalar != strategy)
+        return fmt::format("frameworks.{}.strategy is '{}'", framework.key, own->scalar);
+    return "";
+  }
+
+  // A layout that is set but not run would go unnoticed.
+  void refuse_other_layouts(const std::vector<ConfigVariable>& older, const std::string& strategy,
+                            const YamlNode& tree) {
+    std::vector<std::string> names;
+    for (const ConfigVariable& variable : older)
+      if (variable.path.starts_with("parallelism.") && find_variable(environment_, variable.name) != nullptr)
+        names.push_back(variable.name);
+    const std::string why = names.empty() ? "" : explain_other_layouts(strategy, tree);
+    if (why.empty()) return;
+    diagnosis_.add_error({fmt::format("sets the layout of the strategy '{}' alone, but {}", strategy, why),
+                          "environment " + join(names, ", "),
+                          "unset it and state each layout, as in --set parallelism.STRATEGY.MODEL.PLATFORM.TP=2"});
   }
 
   // CONFIG_NVD_NUM_GPUS and CONFIG_NVIDIA_NUM_GPUS are one setting.
@@ -294,6 +324,12 @@ void apply_set(YamlNode& tree, const std::string& text, Diagnosis& diagnosis) {
   apply_value(tree, key, text.substr(equals + 1), {Provenance::option, "--set " + key}, diagnosis);
 }
 
+void apply_overrides(YamlNode& tree, const ConfigLayers& layers, Diagnosis& diagnosis) {
+  for (const std::string& text : layers.overrides) apply_set(tree, text, diagnosis);
+  if (layers.strategy)
+    apply_value(tree, "experiment.methodology", *layers.strategy, {Provenance::option, "--strategy"}, diagnosis);
+}
+
 }  // namespace
 
 std::string_view default_config_text() { return embedded::default_yaml; }
@@ -325,9 +361,7 @@ YamlNode merge_layers(const ConfigLayers& layers, Diagnosis& diagnosis) {
     chosen_methodology = choose_methodology(tree, file.is_older);
   }
   EnvironmentLayer(tree, layers, diagnosis).apply();
-  for (const std::string& text : layers.overrides) apply_set(tree, text, diagnosis);
-  if (layers.strategy)
-    apply_value(tree, "experiment.methodology", *layers.strategy, {Provenance::option, "--strategy"}, diagnosis);
+  apply_overrides(tree, layers, diagnosis);
   if (chosen_methodology && is_methodology_chosen(tree)) diagnosis.add_warning(*chosen_methodology);
   keep_runtime_variables(tree, layers.environment);
   expand_variables(tree, layers.environment, diagnosis);

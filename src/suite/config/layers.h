@@ -20,6 +20,7 @@ struct ConfigLayers {
   const std::vector<std::string>& overrides;   // "a.b=c"
   const std::optional<std::string>& strategy;  // experiment.methodology
   bool plans_layouts = false;                  // as in ConfigSources
+  bool has_several_strategies = false;         // as in ConfigSources
 };
 
 // One tree with canonical keys, ${...} expanded, every value with its own origin. The file's named entries (models,

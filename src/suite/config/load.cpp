@@ -101,8 +101,8 @@ LoadedExperiment load_experiment(const ConfigSources& sources) {
   if (!has_file && sources.machine_default)
     return load_experiment_text(sources.machine_default->text, sources.machine_default->name, sources);
   if (!has_file)
-    return load_layers(
-        {"", "", false, sources.environment, sources.overrides, sources.strategy, sources.plans_layouts});
+    return load_layers({"", "", false, sources.environment, sources.overrides, sources.strategy, sources.plans_layouts,
+                        sources.has_several_strategies});
   const std::string path = sources.path.value_or(k_usual_file);
   const std::string text = read_config_file(path);
   refuse_shell_file(text, path);
@@ -110,8 +110,8 @@ LoadedExperiment load_experiment(const ConfigSources& sources) {
 }
 
 LoadedExperiment load_experiment_text(std::string_view text, const std::string& name, const ConfigSources& sources) {
-  return load_layers(
-      {text, name, true, sources.environment, sources.overrides, sources.strategy, sources.plans_layouts});
+  return load_layers({text, name, true, sources.environment, sources.overrides, sources.strategy, sources.plans_layouts,
+                      sources.has_several_strategies});
 }
 
 std::string canonical_key_path(const std::string& path) { return canonical_path(path, "key " + path); }

@@ -25,6 +25,7 @@ struct ConfigSources {
   std::optional<std::string> strategy = std::nullopt;  // --strategy: the methodology, stronger than all else
   bool plans_layouts = false;                          // the planner chooses the layouts, so that no strategy needs one
   std::optional<MachineDefault> machine_default = std::nullopt;  // instead of the built-in default, for this machine
+  bool has_several_strategies = false;                           // --strategy names more than one
 };
 bool has_config_file(const ConfigSources& sources);  // named or found
 std::map<std::string, std::string> current_environment();

@@ -167,15 +167,23 @@ class OlderKeys {
     return true;
   }
 
-  // Neither ours nor theirs, in a section that only older files have.
+  // Neither ours nor theirs, in a section that only older files have; or a section of theirs that is none here.
   void refuse(const YamlEntry& entry, const Place& at) {
-    std::vector<std::string> known;
-    for (const OlderKey& each : older_keys())
-      if (each.path.starts_with(at.pattern + "."))
-        known.push_back(split_path(each.path.substr(at.pattern.size() + 1)).front());
-    diagnosis_.add_error({fmt::format("unknown key '{}' in {}", printable(entry.key.substr(0, 40)), at.path),
-                          entry.origin.text(), suggest_word(entry.key, known)},
-                         at.path);
+    std::vector<std::string> known, below;
+    for (const OlderKey& each : older_keys()) {
+      if (!each.path.starts_with(at.pattern + ".")) continue;
+      const std::vector<std::string> parts = split_path(each.path.substr(at.pattern.size() + 1));
+      known.push_back(parts.front());
+      if (parts.front() == entry.key && parts.size() > 1) below.push_back(parts[1]);
+    }
+    const std::string path = join_path(at.path, printable(entry.key.substr(0, 40)));
+    Problem problem{fmt::format("unknown key '{}' in {}", printable(entry.key.substr(0, 40)), at.path),
+                    entry.origin.text(), suggest_word(entry.key, known)};
+    if (!below.empty())
+      problem = {path + " must be a section", entry.origin.text(), fmt::format("its keys are {}", join(below, ", "))};
+    else if (std::ranges::find(known, entry.key) != known.end())
+      problem = {path + " must be a value, not a section", entry.origin.text(), ""};
+    diagnosis_.add_error(std::move(problem), at.path);
   }
 
   // Nothing where a parent is no section, which is an error by itself.

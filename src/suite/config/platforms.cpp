@@ -210,6 +210,13 @@ void check_on_processor(Draft& draft, Precision precision, const std::string& pa
                "it shows the effect of fp8 on the loss, not its speed");
 }
 
+// The one to name in place of a precision that a part lacks.
+Precision usual_precision(const HardwareSpec& part) {
+  for (const Precision each : {Precision::bf16, Precision::fp16})
+    if (part.dense_peak_flops.contains(each)) return each;
+  return Precision::fp32;
+}
+
 }  // namespace
 
 void check_precision(Draft& draft, Platform platform, const std::string& device_model, Precision precision,
@@ -227,9 +234,9 @@ void check_precision(Draft& draft, Platform platform, const std::string& device_
   if (precision == Precision::tf32)
     draft.warn(path, what + ", according to the hardware catalogue");
   else
-    draft.fail(
-        path, what,
-        fmt::format("choose another, for example platform_optimizations.{}.precision: bf16", enum_name(platform)));
+    draft.fail(path, what,
+               fmt::format("choose another, for example platform_optimizations.{}.precision: {}", enum_name(platform),
+                           enum_name(usual_precision(*part))));
 }
 
 void resolve_platforms(Draft& draft) {

@@ -115,11 +115,12 @@ class Expander {
     if (!is_variable_name(name))
       throw Refusal{fmt::format("${{{}}} does not name a variable", reference.substr(0, 40)),
                     "write ${NAME} or ${NAME:-default}"};
-    if (names_a_secret(name))
+    const std::string* value = find_variable(environment_, name);
+    if (holds_a_secret(name, value == nullptr ? "" : *value))
       throw Refusal{
           fmt::format("${{{}}} must not appear in a configuration: configurations are printed and stored", name),
           "delete it; the frameworks read it from the environment"};
-    if (const std::string* value = find_variable(environment_, name)) return *value;
+    if (value != nullptr) return *value;
     if (dash != std::string_view::npos) return expand(reference.substr(dash + 2), depth + 1);
     throw Refusal{fmt::format("the environment variable {} is not set", name),
                   fmt::format("set it, or give a default: ${{{}:-value}}", name)};

@@ -29,7 +29,7 @@ using Environment = std::map<std::string, std::string>;
 
 // Replaces ${NAME} and ${NAME:-default} in every scalar. The default is used when NAME is unset or empty, as in a
 // shell, and may itself hold ${...}. A variable's value is not expanded again. An unset variable without a default is
-// an error, and so is one that names_a_secret (base/environment.h): configurations are printed and stored.
+// an error, and so is one that holds_a_secret (base/environment.h): configurations are printed and stored.
 void expand_variables(YamlNode& tree, const Environment& environment, Diagnosis& diagnosis);
 
 // The variable's value; nothing when it is unset or empty.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/environment.h"
 #include "base/error.h"
 
 namespace tprimat::suite {
@@ -36,6 +37,14 @@ bool is_apptainer(ContainerProgram program) {
   return program == ContainerProgram::apptainer || program == ContainerProgram::singularity;
 }
 
+void hand_over_secrets(const std::string& program, std::map<std::string, std::string>& environment) {
+  const std::string prefix = program == "singularity" ? "SINGULARITYENV_" : "APPTAINERENV_";
+  std::map<std::string, std::string> added;
+  for (const auto& [name, value] : environment)
+    if (holds_a_secret(name, value)) added[prefix + name] = value;
+  environment.merge(added);
+}
+
 Arguments apptainer_arguments(const ApptainerRun& run) {
   Arguments arguments = {run.program, "exec"};
   if (run.platform == Platform::nvd) arguments.emplace_back("--nv");
@@ -43,7 +52,8 @@ Arguments apptainer_arguments(const ApptainerRun& run) {
   if (!run.home.empty()) append(arguments, {"--home", run.home});
   for (const std::string& volume : run.volumes) append(arguments, {"--bind", volume});
   if (!run.working_directory.empty()) append(arguments, {"--pwd", run.working_directory});
-  for (const auto& [name, value] : run.environment) append(arguments, {"--env", assignment(name, value)});
+  for (const auto& [name, value] : run.environment)
+    if (!holds_a_secret(name, value)) append(arguments, {"--env", assignment(name, value)});
   append(arguments, run.arguments);
   arguments.push_back(reference_of(run.image));
   return arguments;

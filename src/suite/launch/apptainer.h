@@ -24,8 +24,12 @@ struct ApptainerRun {
   Arguments arguments;  // further ones before the image
 };
 
+// Adds APPTAINERENV_NAME (SINGULARITYENV_NAME) for each variable that holds_a_secret (base/environment.h): all users of
+// a machine see the words of a command, but not its environment. To be called once, before apptainer_arguments.
+void hand_over_secrets(const std::string& program, std::map<std::string, std::string>& environment);
+
 // "apptainer exec --nv --bind ... --pwd ... --env ... docker://IMAGE"; the command follows. Throws Error for what
-// Apptainer cannot do.
+// Apptainer cannot do. Secrets are left out.
 Arguments apptainer_arguments(const ApptainerRun& run);
 
 }  // namespace tprimat::suite

@@ -55,6 +55,7 @@ void place_under_apptainer(const Placement& placement, LaunchPlan& plan) {
   if (!settings.shm_size.empty())
     throw Error(Problem{fmt::format("{} shares the machine's /dev/shm and cannot limit it", program),
                         "launch.docker.shm_size", "leave it out"});
+  hand_over_secrets(program, plan.environment);
   plan.command = apptainer_arguments({program, request.platform, settings.image, request.paths.folder, plan.mounts,
                                       plan.environment, plan.working_directory, settings.arguments});
   append(plan.command, start_ranks_there(placement.program, placement.ranks));

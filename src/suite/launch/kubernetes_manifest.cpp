@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/environment.h"
 #include "base/error.h"
 #include "base/printable.h"
 #include "launch/container.h"
@@ -217,17 +218,32 @@ void require_volume(const KubernetesRun& run, const std::string& what, const std
                       "name a volume with this folder, such as claim:NAME:/shared, and give absolute paths"});
 }
 
-bool is_secret(const std::string& name) {
-  return std::ranges::any_of(std::initializer_list<const char*>{"TOKEN", "SECRET", "PASSWORD", "API_KEY", "ACCESS_KEY"},
-                             [&](const char* ending) { return name.ends_with(ending); });
-}
-
 void refuse_written_secrets(const KubernetesRun& run) {
   for (const auto& [name, value] : run.plan.environment)
-    if (is_secret(name) && !settings_of(run).secrets.contains(name))
+    if (holds_a_secret(name, value) && !settings_of(run).secrets.contains(name))
       throw Error(Problem{
           fmt::format("the manifest would hold the value of {}", name), "platform_optimizations.<platform>.environment",
           fmt::format("name a secret of the cluster: launch.kubernetes.secrets: {{{}: NAME/KEY}}", name)});
+}
+
+// The layout decides how many GPUs a pod has.
+void refuse_stated_gpus(const KubernetesRun& run) {
+  for (const auto& [name, amount] : settings_of(run).resources)
+    if (name == "nvidia.com/gpu" || name == "amd.com/gpu" || name == settings_of(run).gpu_resource)
+      throw Error(Problem{fmt::format("'{}={}' would replace the number of GPUs, which follows from the layout",
+                                      printable(name), printable(amount)),
+                          "launch.kubernetes.resources",
+                          "leave it out; launch.kubernetes.gpu_resource names another kind of GPU"});
+}
+
+void refuse_own_mounts(const KubernetesRun& run) {
+  for (const std::string& text : settings_of(run).volumes) {
+    const std::string path = parse_kubernetes_volume(text).value().path;
+    for (const std::string_view own : {k_pod_files, std::string_view("/dev/shm")})
+      if (is_in_folder(path, own))
+        throw Error(Problem{fmt::format("a volume at {} would collide with the run's own at {}", path, own),
+                            "launch.kubernetes.volumes", "choose another path"});
+  }
 }
 
 // As JSON and YAML take it, which know no other bytes than UTF-8.
@@ -266,6 +282,8 @@ void require_complete(const KubernetesRun& run) {
   require_text(request.paths.folder, "--output");
   require_text(run.plan.working_directory, "working directory");
   refuse_written_secrets(run);
+  refuse_stated_gpus(run);
+  refuse_own_mounts(run);
   if (!request.spec.data.is_synthetic()) require_volume(run, "the data set", request.spec.data.dataset, false);
   require_volume(run, "the folder of initial weights", request.spec.checkpoint.initial_weights, false);
   require_volume(run, "the checkpoint", request.spec.checkpoint.load.value_or(""), false);

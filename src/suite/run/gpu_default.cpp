@@ -36,13 +36,20 @@ constexpr const char* k_strategy = "sharded";
 double usable_bytes(double memory_bytes) { return k_usable_share * memory_bytes - k_reserved_bytes; }
 
 // A slice of a GPU, or another part of the same name, has not the whole part's peak.
-std::optional<double> known_peak(const std::string& name, std::optional<double> memory_bytes) {
+std::optional<double> known_peak(const std::string& name, std::optional<double> memory_bytes, Precision precision) {
   const auto part = find_hardware(name);
   if (part && part->memory_bytes && memory_bytes &&
       std::fabs(*memory_bytes / *part->memory_bytes - 1) > k_memory_tolerance)
     return std::nullopt;
-  const auto peak = catalogue_peak(name, Precision::bf16);
+  const auto peak = catalogue_peak(name, precision);
   return peak ? std::optional(peak->flops_per_second) : std::nullopt;
+}
+
+// bf16, except on a part whose row in the catalogue has fp16 alone.
+Precision best_precision(const std::string& name) {
+  const auto part = find_hardware(name);
+  const bool lacks_bf16 = part && !part->dense_peak_flops.contains(Precision::bf16);
+  return lacks_bf16 && part->dense_peak_flops.contains(Precision::fp16) ? Precision::fp16 : Precision::bf16;
 }
 
 std::optional<double> known_memory(const GpuFacts& gpu) {
@@ -93,6 +100,7 @@ class Chooser {
     spec.global_batch_size = k_sequences_per_gpu * gpus_.count;
     spec.parallel.data = gpus_.count;
     spec.parallel.zero_stage = 3;
+    spec.precision = gpus_.precision;
     return spec;
   }
 
@@ -195,8 +203,8 @@ std::string render_yaml(const DefaultGpus& gpus, const std::vector<Framework>& f
   text += render_models(choice);
   text += fmt::format(
       "training:\n  data: {{micro_batch_size: {}, global_batch_size: {}, seq_length: {}}}\n"
-      "  duration: {{max_steps: {}}}\n  optimizer: {{learning_rate: 3.0e-4}}\n  precision: {{default: \"bf16\"}}\n",
-      choice.micro_batch, k_sequences_per_gpu * gpus.count, k_sequence_length, choice.steps);
+      "  duration: {{max_steps: {}}}\n  optimizer: {{learning_rate: 3.0e-4}}\n  precision: {{default: \"{}\"}}\n",
+      choice.micro_batch, k_sequences_per_gpu * gpus.count, k_sequence_length, choice.steps, enum_name(gpus.precision));
   return text + render_layouts(platform);
 }
 
@@ -239,7 +247,8 @@ std::optional<DefaultGpus> find_default_gpus(const MachineFacts& machine, const 
                     "smallest; choose with *_VISIBLE_DEVICES",
                     all.size())};
   }
-  if (alike) gpus.peak_flops = known_peak(gpus.name, known_memory(all.front()));
+  gpus.precision = best_precision(gpus.name);
+  if (alike) gpus.peak_flops = known_peak(gpus.name, known_memory(all.front()), gpus.precision);
   return gpus;
 }
 
@@ -263,6 +272,9 @@ GpuDefault choose_gpu_default(const DefaultGpus& gpus, const PeerFramework& peer
     return choose_gpu_default(gpus, {"", "PyTorch FSDP2 needs more memory than a GPU has"}, parameters);
   GpuDefault chosen;
   chosen.reasons = {explain_size(gpus, choice), explain_frameworks(peer)};
+  if (gpus.precision != Precision::bf16)
+    chosen.reasons.push_back(fmt::format("it trains in {}: {} has no bf16, according to the hardware catalogue",
+                                         enum_name(gpus.precision), gpus.name));
   chosen.reasons.insert(chosen.reasons.end(), gpus.left_out.begin(), gpus.left_out.end());
   chosen.yaml = render_yaml(gpus, frameworks, choice, chosen.reasons);
   return chosen;
@@ -288,7 +300,8 @@ std::string describe_expected(const SuitePlan& suite, const DefaultGpus& gpus,
                                  first.sequence_length, first.micro_batch_size, first.parallel.data);
   if (memory > 0) text += fmt::format(", at most {} per GPU (predicted)", format_memory(memory));
   if (!gpus.peak_flops)
-    return text + fmt::format("; time unknown: the hardware catalogue has no bf16 peak for {}", gpus.name);
+    return text + fmt::format("; time unknown: the hardware catalogue has no {} peak for {}", enum_name(gpus.precision),
+                              gpus.name);
   return text + fmt::format("; about {} without start-up, an estimate at {} of {}", format_duration(seconds),
                             format_percent(k_assumed_share, 0), format_si(*gpus.peak_flops, "FLOP/s"));
 }

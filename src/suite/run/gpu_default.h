@@ -18,8 +18,9 @@ struct DefaultGpus {
   std::string name;
   int64_t count = 1;
   std::optional<double> memory_bytes;      // of the smallest; the driver's figure, else the catalogue's
-  std::optional<double> peak_flops;        // bf16, of one; the catalogue's
+  std::optional<double> peak_flops;        // of one, in `precision`; the catalogue's
   std::vector<std::string> left_out = {};  // sentences about GPUs that are not taken
+  Precision precision = Precision::bf16;   // fp16 on parts without bf16
 };
 
 // Nothing on a machine without GPUs, or where the environment's *_VISIBLE_DEVICES hide all of them.

@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 
 #include "base/error.h"
+#include "base/printable.h"
 #include "result/peak.h"
+#include "spec/hardware_catalogue.h"
 
 namespace tprimat::suite {
 namespace {
@@ -14,6 +17,15 @@ std::optional<PeakInfo> stated_peak(const PlannedRun& run) {
   const auto stated = run.setup.peak_flops_override.find(run.spec.precision);
   if (stated == run.setup.peak_flops_override.end()) return std::nullopt;
   return stated_peak_info({run.setup.device_model, run.spec.precision, stated->second});
+}
+
+// The configured device is not the one here. A name that the catalogue does not know may be a part of the other.
+bool is_other_device(const std::string& configured, const std::string& here) {
+  if (configured == "auto") return false;
+  const auto ours = find_hardware(configured), theirs = find_hardware(here);
+  if (ours && theirs) return ours->id != theirs->id;
+  const auto same = [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); };
+  return (ours || theirs) && std::ranges::search(here, configured, same).empty();
 }
 
 std::optional<MeasuredPeak> without_warning(const std::optional<PeakInfo>& peak) {
@@ -26,6 +38,8 @@ std::optional<MeasuredPeak> without_warning(const std::optional<PeakInfo>& peak)
 std::optional<MeasuredPeak> PeakSource::find(const PlannedRun& run) {
   const Precision precision = run.spec.precision;
   const std::optional<PeakInfo> stated = stated_peak(run);
+  const std::optional<std::string> here = device_here(run);
+  if (stated && here && is_other_device(run.setup.device_model, *here)) return find_of_other(run, *here);
   if (stated && run.setup.peak_origin == PeakOrigin::mine) return without_warning(stated);
   if (const auto known = find_catalogued(run)) return without_warning(known);
   if (stated) return without_warning(stated);
@@ -34,13 +48,25 @@ std::optional<MeasuredPeak> PeakSource::find(const PlannedRun& run) {
   return find_of_ranks(precision, run.spec.threads, run.spec.parallel.ranks());
 }
 
-// Of the GPU that the run trains on: this machine's, else the configured one.
+std::optional<std::string> PeakSource::device_here(const PlannedRun& run) const {
+  if (run.platform == Platform::cpu || run.plan.place == Whereabouts::elsewhere) return std::nullopt;
+  for (const GpuFacts& gpu : around_.machine.gpus)
+    if (gpu.platform == run.platform) return gpu.name;
+  return std::nullopt;
+}
+
 std::optional<PeakInfo> PeakSource::find_catalogued(const PlannedRun& run) const {
   if (run.platform == Platform::cpu) return std::nullopt;
-  for (const GpuFacts& gpu : around_.machine.gpus)
-    if (gpu.platform == run.platform && run.plan.place != Whereabouts::elsewhere)
-      return catalogue_peak(gpu.name, run.spec.precision);
-  return catalogue_peak(run.setup.device_model, run.spec.precision);
+  return catalogue_peak(device_here(run).value_or(run.setup.device_model), run.spec.precision);
+}
+
+std::optional<MeasuredPeak> PeakSource::find_of_other(const PlannedRun& run, const std::string& here) {
+  const std::string why = fmt::format("the configuration's peak is that of {}, but this machine has {}",
+                                      run.setup.device_model, printable(here));
+  if (const auto known = catalogue_peak(here, run.spec.precision))
+    return MeasuredPeak{*known, why + ": MFU uses the hardware catalogue's"};
+  reporter_.noted("no MFU: " + why);
+  return std::nullopt;
 }
 
 std::optional<MeasuredPeak> PeakSource::find_of_ranks(Precision precision, int64_t threads, int64_t ranks) {

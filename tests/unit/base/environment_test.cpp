@@ -18,5 +18,13 @@ TEST(Environment, KnowsWhichDoNot) {
     EXPECT_FALSE(names_a_secret(name)) << name;
 }
 
+TEST(Environment, AVariableHoldsASecretUnderMoreNames) {
+  for (const char* name : {"hf_token", "NGC_APIKEY", "WANDB_KEY", "DB_PASSWD", "MY_CREDENTIALS", "HF_TOKENS", "GH_PAT"})
+    EXPECT_TRUE(holds_a_secret(name, "hf_abc")) << name;
+  for (const char* name : {"MONKEY", "PYTHONPATH", "WANDB_KEY_FILE", "HF_TOKEN_PATH", "TOKENIZER", "XPAT"})
+    EXPECT_FALSE(holds_a_secret(name, "hf_abc")) << name;
+  for (const char* count : {"", "4096", "1.5e9", "300B"}) EXPECT_FALSE(holds_a_secret("MAX_TOKENS", count)) << count;
+}
+
 }  // namespace
 }  // namespace tprimat

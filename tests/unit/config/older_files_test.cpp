@@ -118,6 +118,16 @@ TEST(OlderFile, HidesNoTypo) {
   }
 }
 
+TEST(OlderFile, SaysWhereASectionIsExpected) {
+  const std::vector<Problem> console =
+      ConfigCase{changed(older_file(), "console: {level: \"INFO\"}", "console: [1, 2]")}.errors();
+  EXPECT_TRUE(mention(console, "logging.console must be a section")) << print(console);
+  EXPECT_TRUE(mention(console, "its keys are enabled, level, colored")) << print(console);
+  EXPECT_FALSE(mention(console, "did you mean")) << print(console);
+  const std::vector<Problem> list = ConfigCase{changed(older_file(), "[\"mfu_percent\"]", "{a: 1}")}.errors();
+  EXPECT_TRUE(mention(list, "comparison.metrics_to_compare must be a value, not a section")) << print(list);
+}
+
 TEST(OlderFile, IsRefusedWhereOneOfItsKeysHasNoValueOfItsKind) {
   EXPECT_TRUE(mention(ConfigCase{changed(older_file(), "skip_first_n_steps: 1", "skip_first_n_steps: soon")}.errors(),
                       "benchmarking.warmup must be auto or a number"));
@@ -221,6 +231,22 @@ TEST(Peaks, AreUsedWhereTheConfigurationInsists) {
   EXPECT_TRUE(mention(config.errors(), "hardware.peak_source must be one of catalogue, mine, got 'yours'"));
 }
 
+TEST(Peaks, OfOneDeviceAreStatedOnce) {
+  const auto with_both = [](const std::string& second) {
+    return ConfigCase{
+        eight_devices("benchmarking: {enhanced_metrics: {hardware_specs: {nvidia_h100: "
+                      "{peak_tflops_bf16: 989.0e12}, nvidia_h100_sxm: {" +
+                      second + "}}}}\n")};
+  };
+  const std::vector<Problem> errors = with_both("peak_tflops_bf16: 990.0e12").errors();
+  EXPECT_TRUE(mention(errors,
+                      "hardware_specs.nvidia_h100 and "
+                      "benchmarking.enhanced_metrics.hardware_specs.nvidia_h100_sxm are figures of the same "
+                      "device"))
+      << print(errors);
+  EXPECT_TRUE(with_both("peak_tflops_bf16: 989.0e12").errors().empty());
+}
+
 TEST(Peaks, OfAnUnknownDeviceAreUsed) {
   const LoadedExperiment loaded =
       ConfigCase{changed(with_peak("nvidia_x9"), "gpu_model: \"H100\"", "gpu_model: \"X9\"")}.load();
@@ -269,6 +295,28 @@ TEST(OlderVariables, AreWeakerThanTrainItersAndNeverContradictTheLongForm) {
   EXPECT_TRUE(mention(config.errors(), "did you mean CONFIG_TRAIN_ITERS?")) << print(config.errors());
   config.environment = {{"CONFIG_MISTRAL_AMD_TP", "2"}};
   EXPECT_TRUE(mention(config.errors(), "matches no configuration key"));
+}
+
+// A layout that is set but not run would go unnoticed.
+TEST(OlderVariables, SetTheLayoutOfTheStrategyThatRuns) {
+  ConfigCase config{older_file()};
+  config.environment = {{"CONFIG_LLAMA_NVIDIA_TP", "4"}, {"CONFIG_LLAMA_NVIDIA_DP", "2"}};
+  config.overrides = {"experiment={methodology: memory_optimized}"};
+  EXPECT_EQ(make_train_spec(config.load().experiment, Platform::nvd, "llama", "memory_optimized").parallel.tensor, 4);
+
+  config.overrides = {"experiment.methodology=memory_optimized", "frameworks.native.strategy=minimal_communication"};
+  EXPECT_TRUE(mention(config.errors(),
+                      "environment CONFIG_LLAMA_NVIDIA_TP, CONFIG_LLAMA_NVIDIA_DP: sets the layout of "
+                      "the strategy 'memory_optimized' alone, but frameworks.native.strategy is "
+                      "'minimal_communication'"))
+      << print(config.errors());
+  config.overrides = {"experiment.methodology=memory_optimized", "frameworks.native.strategy=memory_optimized"};
+  EXPECT_TRUE(config.errors().empty()) << print(config.errors());
+
+  config.overrides = {"experiment.methodology=memory_optimized"};
+  ConfigSources sources = config.sources();
+  sources.has_several_strategies = true;
+  EXPECT_THROW(load_experiment_text(config.text, "config.yaml", sources), Error);
 }
 
 // Numbers.

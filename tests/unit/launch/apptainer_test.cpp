@@ -88,5 +88,26 @@ TEST_F(ApptainerTest, ValuesWithCommasStayWhole) {
             (Arguments{"apptainer", "exec", "--env", "A=1,2", "--env", "\"B=x=1,y=2\"", "--env", "C=x=1", "a.sif"}));
 }
 
+// All users of a machine see the words of a command.
+TEST_F(ApptainerTest, TheCommandShowsNoSecrets) {
+  request_.settings.environment = {{"HF_TOKEN", "hf_\"abc"}};
+  LaunchPlan launch = plan(Framework::fsdp);
+  for (const std::string& word : launch.command) EXPECT_EQ(word.find("HF_TOKEN"), std::string::npos) << word;
+  EXPECT_EQ(launch.environment.at("APPTAINERENV_HF_TOKEN"), "hf_\"abc");
+  request_.launch.docker.program = ContainerProgram::singularity;
+  EXPECT_EQ(plan(Framework::fsdp).environment.at("SINGULARITYENV_HF_TOKEN"), "hf_\"abc");
+}
+
+TEST_F(ApptainerTest, TheCommandOfAJobShowsNoSecrets) {
+  request_.settings.environment = {{"HF_TOKEN", "hf_abc"}};
+  request_.launch.launcher = Launcher::slurm;
+  request_.launch.nodes = 2;
+  request_.launch.slurm.container_program = SlurmContainer::apptainer;
+  request_.launch.slurm.container_image = "/images/pytorch.sif";
+  const std::string job = file_of(plan(Framework::fsdp), "job.sh");
+  EXPECT_EQ(job.find("--env HF_TOKEN"), std::string::npos) << job;
+  EXPECT_NE(job.find("export APPTAINERENV_HF_TOKEN=hf_abc"), std::string::npos) << job;
+}
+
 }  // namespace
 }  // namespace tprimat::suite

@@ -134,6 +134,17 @@ TEST(GpuDefault, OnAmdToo) {
       << chosen.made.reasons.at(0);
 }
 
+TEST(GpuDefault, APartWithoutBf16TrainsInFp16) {
+  const DefaultGpus gpus = gpus_of(machine_with({{"Tesla V100-SXM2-16GB", 17.2}}));
+  EXPECT_EQ(gpus.precision, Precision::fp16);
+  EXPECT_EQ(gpus.peak_flops, 125e12);
+  const Chosen chosen = choose(gpus);
+  EXPECT_EQ(chosen.loaded.experiment.platforms.at(Platform::nvd).precision, Precision::fp16);
+  EXPECT_EQ(chosen.made.reasons.back(),
+            "it trains in fp16: Tesla V100-SXM2-16GB has no bf16, according to the hardware catalogue");
+  EXPECT_EQ(gpus_of(machine_with({{"NVIDIA Unknown", 16}})).precision, Precision::bf16);
+}
+
 TEST(GpuDefault, UnlikeGpusTrainOnOne) {
   const DefaultGpus gpus = gpus_of(machine_with({{"NVIDIA H100 80GB HBM3", 80}, {"NVIDIA L4", 24}}));
   EXPECT_EQ(gpus.count, 1);

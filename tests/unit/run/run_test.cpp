@@ -84,19 +84,6 @@ TEST_F(SuiteTest, OfOurTrainerOnAGpuTheResultNamesPartPeakAndStates) {
   }
 }
 
-TEST_F(SuiteTest, OfAGpuInTheCatalogueTheConfiguredPeakCountsOnlyOnRequest) {
-  put_gpu();
-  PlannedRun planned = plan({}).runs.front();
-  planned.setup.peak_flops_override[Precision::bf16] = 494e12;
-  const SuiteContext context = around();
-  SilentReporter reporter;
-  PeakSource source(context, reporter);
-  EXPECT_EQ(source.find(planned)->peak.id, "catalogue:H200-SXM-141GB:bf16");
-  planned.setup.peak_origin = PeakOrigin::mine;
-  EXPECT_EQ(source.find(planned)->peak.flops_per_second, 494e12);
-  EXPECT_TRUE(source.find(planned)->peak.id.starts_with("config:"));
-}
-
 TEST_F(SuiteTest, AResultSaysWhenEachStepEnded) {
   const double before = unix_time_seconds();
   const RunResult result = only_result(run(std::vector<std::string>{}));

@@ -101,11 +101,16 @@ bool wants_mpirun(const Placement& placement) {
   return placement.program.start == RankStart::mpi && placement.request.launch.slurm.mpi == SlurmMpi::mpirun;
 }
 
-// What each task of srun starts instead of its program, where an image is not srun's own business.
+// Whether an image is not srun's own business.
+bool uses_apptainer(const SlurmSettings& slurm) {
+  return !slurm.container_image.empty() && slurm.container_program != SlurmContainer::pyxis;
+}
+
+// What each task of srun starts instead of its program.
 Arguments container_command(const Placement& placement, const LaunchPlan& plan) {
   const LaunchRequest& request = placement.request;
   const SlurmSettings& slurm = request.launch.slurm;
-  if (slurm.container_image.empty() || slurm.container_program == SlurmContainer::pyxis) return {};
+  if (!uses_apptainer(slurm)) return {};
   const std::string home = slurm.container_mount_home ? "" : request.paths.folder;
   return apptainer_arguments({std::string(enum_name(slurm.container_program)),
                               request.platform,
@@ -251,7 +256,9 @@ exit $status
 void place_under_slurm(const Placement& placement, LaunchPlan& plan) {
   plan.waits_in_queue = !in_allocation();
   if (placement.nodes == 1) describe_single_node(placement, plan);
-  if (uses_srun(placement.request.launch.slurm)) {
+  const SlurmSettings& slurm = placement.request.launch.slurm;
+  if (uses_apptainer(slurm)) hand_over_secrets(std::string(enum_name(slurm.container_program)), plan.environment);
+  if (uses_srun(slurm)) {
     plan.command = start_by_srun(placement, plan);
   } else {
     plan.files.push_back({place_of(placement, "job.sh"), render_job_script(placement, plan)});
