@@ -57,7 +57,7 @@ LogName parse_log_name(const fs::path& below) {
   const bool has_records = file.starts_with("steps.jsonl");
   log.named_by = has_records ? below.parent_path().filename() : below.filename();
   log.is_series = has_records || file.starts_with("events.out.") || file.starts_with("metrics.csv") ||
-                  file.starts_with("trainer_state");
+                  file.starts_with("trainer_state") || file.starts_with("trainer_log.jsonl");
   log.is_detailed = file.starts_with("debug.");
   if (file == "train.log" && below.has_parent_path()) log.training = below.parent_path();
   for (const char* name : k_names_of_primus)
