@@ -115,7 +115,9 @@ bool are_of_one_run(const Candidate& a, const Candidate& b) {
 class LogGathering {
  public:
   LogGathering(const LoadedExperiment& configuration, const GatherRequest& request)
-      : configuration_(configuration), request_(request), results_(request.output) {}
+      : configuration_(configuration), request_(request), results_(request.output) {
+    for (const ModelEntry& entry : configuration.experiment.models) keys_.push_back(entry.spec.name);
+  }
 
   Gathering gather() {
     take_variables();
@@ -161,7 +163,7 @@ class LogGathering {
     log.path = path, log.place = variable, log.model_named_by = variable;
     log.model = entry.spec.name, log.model_because = variable + " names it";
     log.behind_model = name_behind_model(path.filename(), entry);
-    log.named = named_facts(parse_log_name(path.filename()), nullptr);
+    log.named = named_facts(parse_log_name(path.filename(), keys_), nullptr);
     std::error_code unreadable;
     named_files_.insert(fs::weakly_canonical(path, unreadable));
     gathering_.taken.push_back(std::move(log));
@@ -193,7 +195,7 @@ class LogGathering {
     const logs::ReadLog read = logs::read_log(found.path, {request_.format, k_head_bytes});
     if (read.log.steps.empty()) return no_logs_.push_back({found.path, why_no_log(read)});
     Candidate candidate;
-    candidate.name = parse_log_name(found.below);
+    candidate.name = parse_log_name(found.below, keys_);
     candidate.log.path = found.path;
     candidate.log.place = place.name;
     candidate.training = place.folder / candidate.name.training;
@@ -309,6 +311,7 @@ class LogGathering {
   const LoadedExperiment& configuration_;
   const GatherRequest& request_;
   KnownResults results_;
+  std::vector<std::string> keys_;  // of the configuration's models
   Gathering gathering_;
   std::map<std::string, std::string> named_models_;  // model -> variable
   std::set<fs::path> named_files_;
