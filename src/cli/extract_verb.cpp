@@ -79,7 +79,7 @@ std::vector<fs::path> logs_of_environment(const Session& session) {
 }
 
 // The peaks that `run` would take from the configuration, where there is one. A log is not worth less because of a
-// configuration that lies in the folder by chance and cannot be read.
+// configuration that lies in the folder by chance and cannot be read; without a path it is needed.
 void take_stated_peaks(const Session& session, ExtractRequest& request) {
   const suite::ConfigSources sources = config_sources(session);
   const bool is_named = sources.path || !sources.overrides.empty();
@@ -91,7 +91,7 @@ void take_stated_peaks(const Session& session, ExtractRequest& request) {
         request.options.known.peaks.push_back(
             {setup.device_model, precision, peak, setup.peak_origin == suite::PeakOrigin::mine});
   } catch (const Error& error) {
-    if (is_named) throw;
+    if (is_named || request.paths.empty()) throw;
     Problem problem = error.problems().front();
     problem.what = "the configuration is not used: " + problem.what;
     log_warning(to_string(problem));

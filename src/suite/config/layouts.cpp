@@ -76,7 +76,11 @@ class LayoutResolver {
                                          model_.name, enum_name(platform_), setup_.num_devices);
     const std::string hint = fmt::format("{}, under parallelism.{}.{}.{}", suggest_layout(task_, ParallelSpec{}),
                                          strategy, model_.name, enum_name(platform_));
-    const std::string origin = origin_of(draft_.tree, strategy_exists ? path_ : "experiment.methodology");
+    const bool names_strategy = is_stated(draft_.tree, "experiment.methodology");
+    const std::string devices = fmt::format("hardware.platforms.{}.num_gpus", enum_name(platform_));
+    const std::string origin = origin_of(draft_.tree, strategy_exists  ? path_
+                                                      : names_strategy ? "experiment.methodology"
+                                                                       : devices);
     if (strategy_exists)
       draft_.diagnosis.add_warning({what + "; it cannot be trained there", origin, hint});
     else

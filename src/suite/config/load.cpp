@@ -20,6 +20,14 @@ namespace fs = std::filesystem;
 
 constexpr const char* k_usual_file = "config.yaml";
 
+// A fault that a person's file causes in a value that it leaves open is that file's.
+std::vector<Problem> in_file(std::vector<Problem> errors, const Origin& origin) {
+  if (origin.provenance == Provenance::file)
+    for (Problem& error : errors)
+      if (error.where == Origin{Provenance::built_in}.text()) error.where = origin.place;
+  return errors;
+}
+
 LoadedExperiment resolve(const YamlNode& tree, Diagnosis& diagnosis, Origin origin, bool plans_layouts) {
   check_values(config_schema(), tree, diagnosis);
   Draft draft{tree, diagnosis, read_raw(tree), {}, {}, plans_layouts};
@@ -32,7 +40,7 @@ LoadedExperiment resolve(const YamlNode& tree, Diagnosis& diagnosis, Origin orig
   resolve_figures(draft);
   resolve_layouts(draft);
   check_fairness(draft);
-  if (!diagnosis.errors().empty()) throw Error(diagnosis.errors());
+  if (!diagnosis.errors().empty()) throw Error(in_file(diagnosis.errors(), origin));
   YamlNode settings = write_raw(draft.raw, tree, draft.derived);
   return {std::move(draft.experiment), diagnosis.warnings(), std::move(origin), std::move(settings)};
 }

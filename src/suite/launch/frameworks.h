@@ -56,6 +56,7 @@ struct FrameworkModule {
   LoadedCheckpoint (*find_checkpoint)(const std::filesystem::path&) = nullptr;  // loaded_checkpoint.h; it loads none
   bool is_environment = false;  // its installation is a Python environment, not a checkout
   CheckedVersions checked = {};
+  bool (*trains_in)(Precision, Platform) = nullptr;  // what its plan does not refuse; nullptr: all
 };
 
 // Collects the parts of a training that a framework does not support.

@@ -234,6 +234,7 @@ FrameworkModule mega_module() {
   module.find_checkpoint = find_megatron_checkpoint;
   // The model and data of Megatron Core 0.16.1, the flags of these commits.
   module.checked = {"Megatron-LM", {"0.16.1", "000c4ac24f61", "8c090f2a7f11"}};
+  module.trains_in = [](Precision precision, Platform) { return precision != Precision::tf32; };
   return module;
 }
 

@@ -217,6 +217,7 @@ FrameworkModule mgds_module() {
   module.unmarked = {Profiler::nsys, Profiler::rocprofv3};
   module.find_checkpoint = find_megatron_deepspeed_checkpoint;
   module.checked = {"Megatron-DeepSpeed", {"207b2d5aad1e"}, "DeepSpeed 0.19.8"};  // its flags
+  module.trains_in = [](Precision precision, Platform) { return precision != Precision::tf32; };
   return module;
 }
 

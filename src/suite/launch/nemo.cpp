@@ -162,6 +162,9 @@ FrameworkModule nemo_module() {
   module.is_environment = true;
   // Their configurations; the second is in Primus.
   module.checked = {"Megatron-Bridge", {"0.3.1", "0.3.0rc0"}, "Megatron Core 0.16.1"};
+  module.trains_in = [](Precision precision, Platform platform) {
+    return precision != (platform == Platform::amd ? Precision::tf32 : Precision::fp32);
+  };
   return module;
 }
 

@@ -114,6 +114,7 @@ FrameworkModule prim_module() {
   module.unmarked = {Profiler::rocprofv3};
   module.takes_arguments = true;
   module.checked = {"Primus", {"93acc72", "85c51c0", "711b97c", "0249dae"}};  // the keys of its experiment file
+  module.trains_in = [](Precision precision, Platform) { return precision != Precision::tf32; };
   return module;
 }
 

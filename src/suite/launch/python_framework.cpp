@@ -99,6 +99,11 @@ std::string list_precisions(const PythonFramework& framework, Platform platform)
   return fmt::format("set its precision to {}, or choose --adapt nearest", text);
 }
 
+bool can_train_in(const PythonFramework& framework, Precision precision, Platform platform) {
+  return holds(framework.precisions, precision) ||
+         (platform != Platform::cpu && holds(framework.precisions_of_gpus, precision));
+}
+
 // Throws Error that names the unsupported settings.
 void require_possible(const PythonFramework& framework, const TrainSpec& spec, Platform platform) {
   Refusals refusals(framework.id);
@@ -287,6 +292,7 @@ FrameworkModule tran_module() {
       "run frameworks/setup.sh tran");
   module.sets_formats = true;
   module.checked = {"Transformers", {"5.23.0"}, "PyTorch 2.13.0, Accelerate 1.15.0"};
+  module.trains_in = [](Precision precision, Platform platform) { return can_train_in(k_tran, precision, platform); };
   return module;
 }
 
@@ -298,6 +304,7 @@ FrameworkModule fsdp_module() {
       "run frameworks/setup.sh fsdp");
   module.offloads = true;
   module.checked = {"PyTorch", {"2.13.0"}, "Transformers 5.23.0"};
+  module.trains_in = [](Precision precision, Platform platform) { return can_train_in(k_fsdp, precision, platform); };
   return module;
 }
 
@@ -309,6 +316,7 @@ FrameworkModule deep_module() {
       "run frameworks/setup.sh deep");
   module.offloads = true;
   module.checked = {"DeepSpeed", {"0.19.8"}, "PyTorch 2.13.0, Transformers 5.23.0"};
+  module.trains_in = [](Precision precision, Platform platform) { return can_train_in(k_deep, precision, platform); };
   return module;
 }
 

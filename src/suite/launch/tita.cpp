@@ -65,6 +65,11 @@ void add_layout_limits(Refusals& refusals, const TrainSpec& spec) {
                   "lower the micro_batch_size or PP, or raise the global_batch_size");
 }
 
+bool trains_in(Precision precision, Platform platform) {
+  return precision == Precision::bf16 || precision == Precision::fp32 ||
+         (precision == Precision::fp8 && platform != Platform::cpu);
+}
+
 // What PyTorch does not do on processors.
 void add_processor_limits(Refusals& refusals, const LaunchRequest& request) {
   const TrainSpec& spec = request.spec;
@@ -147,6 +152,7 @@ FrameworkModule tita_module() {
   module.sets_formats = module.offloads = module.takes_arguments = true;
   module.is_environment = true;
   module.checked = {"torchtitan", {"0.2.2"}, "PyTorch 2.13.0"};
+  module.trains_in = trains_in;
   return module;
 }
 

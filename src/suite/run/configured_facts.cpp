@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "launch/frameworks.h"
 #include "result/summary.h"
 #include "spec/hardware_catalogue.h"
 #include "text/format.h"
@@ -97,7 +98,7 @@ class FactCollection {
     if (platform_ && configuration_.experiment.platforms.count(*platform_) == 0) {
       warn(fmt::format("{} has no platform {}: no device and no price are taken from it", configuration_.origin.place,
                        enum_name(*platform_)));
-      platform_.reset();
+      return platform_.reset();
     }
     if (platform_ || result_.platform) return;
     const auto framework = effective_framework();
@@ -153,12 +154,35 @@ class FactCollection {
 
   std::string why_not_devices(int64_t devices) const {
     const ParallelismConfig& layout = result_.parallelism_config;
-    const auto size = [](const std::optional<int64_t>& ranks) { return static_cast<double>(ranks.value_or(1)); };
     const double shared = size(layout.tensor_model_parallel_size) * size(layout.pipeline_model_parallel_size) *
                           size(layout.context_parallel_size);
     const double ranks = shared * size(layout.data_parallel_size), count = static_cast<double>(devices);
+    if (const auto replicas = replicas_of_batch(); replicas && !layout.data_parallel_size)
+      return *replicas * shared == count ? "" : describe_batch(*replicas * shared);
     const bool is_whole = !layout.data_parallel_size && shared > 0 && std::fmod(count, shared) == 0;
     return is_whole || ranks == count ? "" : fmt::format("the layout that the log states has {:g} ranks", ranks);
+  }
+
+  static double size(const std::optional<int64_t>& ranks) { return static_cast<double>(ranks.value_or(1)); }
+
+  std::optional<int64_t> global_batch() const {
+    const auto& known = facts_.known.global_batch_size;
+    return known ? known : result_.training_config.global_batch_size;
+  }
+
+  // Those that share the global batch: GBS / (MBS x GA).
+  std::optional<double> replicas_of_batch() const {
+    const auto& micro = result_.training_config.micro_batch_size;
+    const auto& passes = result_.parallelism_config.gradient_accumulation_steps;
+    const double per_replica = size(micro) * size(passes);
+    if (!global_batch() || !micro || !passes || !(per_replica > 0)) return std::nullopt;
+    return size(global_batch()) / per_replica;
+  }
+
+  std::string describe_batch(double ranks) const {
+    return fmt::format("GBS {}, MBS {} and GA {} are those of {:g} ranks; --devices states how many there were",
+                       *global_batch(), *result_.training_config.micro_batch_size,
+                       *result_.parallelism_config.gradient_accumulation_steps, ranks);
   }
 
   // Whether the configuration's prices are of the log's device.
@@ -183,7 +207,16 @@ class FactCollection {
     std::string key = fmt::format("platform_optimizations.{}.precision", enum_name(*platform_));
     if (own) key = fmt::format("frameworks.{}.precision", enum_name(*framework));
     if (!source_of(key)) key = "training.precision.default";
-    take({"precision", "precision", key}, result_.precision, own.value_or(setup.precision), facts_.known.precision);
+    const Precision precision = own.value_or(setup.precision);
+    take({"precision", "precision", key}, result_.precision, precision, facts_.known.precision,
+         framework ? why_not_precision(*framework, precision) : "");
+  }
+
+  // A key of the platform counts for each of its frameworks, also for one that `run` would refuse with it.
+  std::string why_not_precision(Framework framework, Precision precision) const {
+    const FrameworkModule* module = find_framework(framework);
+    if (module == nullptr || module->trains_in == nullptr || module->trains_in(precision, *platform_)) return "";
+    return fmt::format("{} does not train in it; --precision states that of the run", module->long_name);
   }
 
   // The price of all devices of the run, which may be others than those of the configuration.

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
+#include <map>
 #include <set>
 #include <tuple>
 
@@ -82,14 +84,40 @@ struct Candidate {
   std::optional<Platform> platform;
   fs::path training;     // that all of its files share
   double unix_time = 0;  // of the newest of them
+  double changed = 0;    // the file itself
+  std::map<int64_t, double> losses;
+  int64_t last_step = 0;
 
   auto run() const { return std::tuple(log.model, framework, platform, log.behind_model); }
 };
 
+void take_steps(Candidate& candidate, const std::vector<logs::ExtractedStep>& steps) {
+  for (const logs::ExtractedStep& each : steps) {
+    if (each.loss && std::isfinite(*each.loss)) candidate.losses.insert_or_assign(each.step, *each.loss);
+    candidate.last_step = std::max(candidate.last_step, each.step);
+  }
+}
+
+// Two files of one run were written at one time, and report the same losses; without common ones, the same last step.
+bool are_of_one_run(const Candidate& a, const Candidate& b) {
+  constexpr double k_rounding = 1e-3;  // of printed losses
+  if (std::abs(a.changed - b.changed) > k_slack_of_series_seconds) return false;
+  bool has_common = false;
+  for (const auto& [step, loss] : a.losses) {
+    const auto other = b.losses.find(step);
+    if (other == b.losses.end()) continue;
+    has_common = true;
+    if (std::abs(loss - other->second) > k_rounding * std::abs(loss)) return false;
+  }
+  return has_common || a.last_step == b.last_step;
+}
+
 class LogGathering {
  public:
   LogGathering(const LoadedExperiment& configuration, const GatherRequest& request)
-      : configuration_(configuration), request_(request), results_(request.output) {}
+      : configuration_(configuration), request_(request), results_(request.output) {
+    for (const ModelEntry& entry : configuration.experiment.models) keys_.push_back(entry.spec.name);
+  }
 
   Gathering gather() {
     take_variables();
@@ -135,7 +163,7 @@ class LogGathering {
     log.path = path, log.place = variable, log.model_named_by = variable;
     log.model = entry.spec.name, log.model_because = variable + " names it";
     log.behind_model = name_behind_model(path.filename(), entry);
-    log.named = named_facts(parse_log_name(path.filename()), nullptr);
+    log.named = named_facts(parse_log_name(path.filename(), keys_), nullptr);
     std::error_code unreadable;
     named_files_.insert(fs::weakly_canonical(path, unreadable));
     gathering_.taken.push_back(std::move(log));
@@ -167,11 +195,13 @@ class LogGathering {
     const logs::ReadLog read = logs::read_log(found.path, {request_.format, k_head_bytes});
     if (read.log.steps.empty()) return no_logs_.push_back({found.path, why_no_log(read)});
     Candidate candidate;
-    candidate.name = parse_log_name(found.below);
+    candidate.name = parse_log_name(found.below, keys_);
     candidate.log.path = found.path;
     candidate.log.place = place.name;
     candidate.training = place.folder / candidate.name.training;
     candidate.log.named = named_facts(candidate.name, &place);
+    candidate.changed = found.unix_time;
+    take_steps(candidate, read.log.steps);
     candidate.unix_time = found.unix_time - (candidate.name.is_series ? k_slack_of_series_seconds : 0);
     if (identify(candidate, read, place)) candidates_.push_back(std::move(candidate));
   } catch (const Error& error) {
@@ -213,19 +243,28 @@ class LogGathering {
 
   // `tprimat run` leaves a console log, whose name has no platform, and steps.jsonl, whose folder has it: one run.
   void adopt_platforms() {
-    using Run = std::tuple<std::string, std::optional<Framework>, std::string>;
-    const auto run_of = [](const Candidate& each) {
-      return Run(each.log.model, each.framework, each.log.behind_model);
-    };
-    std::map<Run, std::map<Platform, fs::path>> known;
-    for (const Candidate& each : candidates_)
-      if (each.platform) known[run_of(each)].try_emplace(*each.platform, each.log.path);
-    for (Candidate& each : candidates_) {
-      const auto& platforms = known[run_of(each)];
-      if (each.platform || platforms.size() != 1) continue;
-      each.platform = each.log.named.platform = platforms.begin()->first;
-      each.log.named.platform_from = platforms.begin()->second.string();
+    std::vector<std::pair<Candidate*, const Candidate*>> adopted;
+    for (Candidate& each : candidates_)
+      if (!each.platform)
+        if (const Candidate* other = find_other_log(each)) adopted.emplace_back(&each, other);
+    for (const auto& [each, other] : adopted) {
+      each->platform = each->log.named.platform = other->platform;
+      each->log.named.platform_from = other->log.path.string();
     }
+  }
+
+  // That of the same run which has a platform; none where logs of several platforms fit.
+  const Candidate* find_other_log(const Candidate& log) const {
+    const auto run_of = [](const Candidate& each) {
+      return std::tie(each.log.model, each.framework, each.log.behind_model);
+    };
+    const Candidate* found = nullptr;
+    for (const Candidate& each : candidates_) {
+      if (!each.platform || run_of(each) != run_of(log) || !are_of_one_run(each, log)) continue;
+      if (found != nullptr && found->platform != each.platform) return nullptr;
+      if (found == nullptr) found = &each;
+    }
+    return found;
   }
 
   // The newest training first.
@@ -272,6 +311,7 @@ class LogGathering {
   const LoadedExperiment& configuration_;
   const GatherRequest& request_;
   KnownResults results_;
+  std::vector<std::string> keys_;  // of the configuration's models
   Gathering gathering_;
   std::map<std::string, std::string> named_models_;  // model -> variable
   std::set<fs::path> named_files_;

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "spec/names.h"
 
@@ -26,7 +27,9 @@ struct LogName {
   auto order() const { return std::tuple(-attempt, is_series, rank, !is_detailed); }
 };
 
-// "training_nvd_mega_llama_bc.log" is of Megatron-LM on NVIDIA. `below` is relative to the place of the log.
-LogName parse_log_name(const std::filesystem::path& below);
+// "training_nvd_mega_llama_bc.log" is of Megatron-LM on NVIDIA. `below` is relative to the place of the log. Platform
+// and framework stand before the model, one of these keys: "llama_amd_epyc.log" names no platform. In a name without a
+// model they stand at its begin.
+LogName parse_log_name(const std::filesystem::path& below, const std::vector<std::string>& models = {});
 
 }  // namespace tprimat::suite

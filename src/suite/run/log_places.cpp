@@ -42,7 +42,7 @@ bool is_log_name(std::string name, bool any_name) {
     return is_text &&
            (name.find("train") != std::string::npos || name.starts_with("log_") || name.starts_with("slurm-"));
   return is_text || name.starts_with("events.out.tfevents.") || name == "trainer_state.json" || name == "metrics.csv" ||
-         name == "steps.jsonl";
+         name == "steps.jsonl" || name == "trainer_log.jsonl";
 }
 
 bool is_left_out(const std::string& folder) { return folder.starts_with('.') || folder == "checkpoints"; }

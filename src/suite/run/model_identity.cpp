@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "extract/logged_model.h"
+#include "result/printed_settings.h"
 #include "spec/model_catalogue.h"
 #include "text/format.h"
 #include "text/words.h"
@@ -52,6 +53,44 @@ size_t find_word(std::string_view text, std::string_view word) {
   return std::string_view::npos;
 }
 
+// What stands before a model's key in names of logs: words of these, a platform, a framework, a date.
+bool is_usual_before_model(std::string_view word) {
+  constexpr std::string_view k_usual[] = {"log",         "logs",  "mp",       "slurm",   "torchrun", "pretrain",
+                                          "pretraining", "train", "training", "trainer", "finetune", "finetuning",
+                                          "sft",         "run",   "job",      "exp",     "test",     "bench",
+                                          "benchmark",   "meta",  "out",      "output",  "result",   "results"};
+  return is_all_digits(word) || parse_enum<Framework>(word) || parse_enum<Platform>(word) ||
+         std::ranges::find(k_usual, word) != std::end(k_usual);
+}
+
+// "tiny" of "tiny_llama" makes another model of it.
+bool is_part_of_name(std::string_view before) {
+  while (!before.empty() && !is_alphanumeric(before.back())) before.remove_suffix(1);
+  size_t begin = before.size();
+  while (begin > 0 && is_alphanumeric(before[begin - 1])) --begin;
+  const std::string_view word = before.substr(begin);
+  return !word.empty() && !is_usual_before_model(word);
+}
+
+// "3.1" of "Llama 3.1 8B", and of "_3.1_8b" behind a key; a date is none. Empty: there is no version.
+std::string_view version_in(std::string_view text, bool at_begin) {
+  constexpr size_t k_max_digits = 2;
+  for (size_t begin = 0; begin < text.size(); ++begin) {
+    if (!is_alphanumeric(text[begin])) continue;
+    size_t end = begin;
+    while (end < text.size() && (is_alphanumeric(text[end]) || (text[end] == '.' && end + 1 < text.size() &&
+                                                                is_digit(text[end - 1]) && is_digit(text[end + 1]))))
+      ++end;
+    const std::string_view word = text.substr(begin, end - begin);
+    const bool is_version = parse_number<double>(word).has_value() && word.find('.') <= k_max_digits;
+    const bool is_short = is_all_digits(word) && word.size() <= k_max_digits;
+    if (is_version || is_short) return word;
+    if (at_begin) return "";
+    begin = end;
+  }
+  return "";
+}
+
 class ModelSearch {
  public:
   ModelSearch(const LoadedExperiment& configuration, const LogEvidence& evidence)
@@ -78,7 +117,26 @@ class ModelSearch {
   }
 
   std::vector<std::string> contradictions(const ModelEntry& entry) const {
-    return logs::list_contradictions(evidence_.result, entry.spec, evidence_.stated);
+    std::vector<std::string> list = logs::list_contradictions(evidence_.result, entry.spec, evidence_.stated);
+    const auto parameters = static_cast<double>(count_parameters(entry.spec).total());
+    if (const auto trained = trained_parameters(); trained && list.empty() && is_other_count(*trained, parameters))
+      list.push_back(fmt::format("{} trainable parameters, not {}", format_count(*trained), format_count(parameters)));
+    return list;
+  }
+
+  // Of the whole model, where the log names nothing that freezes or splits it.
+  std::optional<double> trained_parameters() const {
+    const logs::LoggedFacts& facts = evidence_.stated.facts;
+    const bool is_part = facts.frozen_parameters.value_or(0) > 0 || facts.tensor_parallel.value_or(1) > 1 ||
+                         facts.pipeline_parallel.value_or(1) > 1 || find_adapters(evidence_.stated.settings);
+    if (is_part || !facts.trainable_parameters || (shape_.num_layers && shape_.hidden_size)) return std::nullopt;
+    return static_cast<double>(*facts.trainable_parameters);
+  }
+
+  // Half or less may be adapters, or the shard of a rank.
+  static bool is_other_count(double trained, double parameters) {
+    constexpr double k_half = 0.51, k_same = 0.99, k_padded = 1.05;
+    return (trained > k_half * parameters && trained < k_same * parameters) || trained > k_padded * parameters;
   }
 
   ModelBelief refuse(const std::string& claim, const ModelEntry& entry) const {
@@ -169,34 +227,46 @@ class ModelSearch {
     return {nullptr, "neither the log nor its path states its model"};
   }
 
-  // The entry with the longest name in the text; none where two have equally long ones.
+  // The entry that the text names; of several the one whose name holds those of the others, else none.
   const ModelEntry* named_by(const std::string& text, const std::vector<const ModelEntry*>& entries) const {
     const ModelEntry* best = nullptr;
-    size_t longest = 0;
-    bool is_unique = true;
+    std::vector<std::string> names;
+    std::string longest;
     for (const ModelEntry* entry : entries) {
-      const size_t length = length_named(text, *entry);
-      if (length == 0 || length < longest) continue;
-      is_unique = length > longest;
-      longest = length, best = entry;
+      const std::string name = name_in(text, *entry);
+      if (name.empty()) continue;
+      if (name.size() > longest.size()) longest = name, best = entry;
+      names.push_back(name);
     }
-    return is_unique ? best : nullptr;
+    const bool is_held =
+        std::ranges::all_of(names, [&](const std::string& name) { return longest.find(name) != std::string::npos; });
+    return is_held && std::ranges::count(names, longest) == 1 ? best : nullptr;
   }
 
-  size_t length_named(const std::string& text, const ModelEntry& entry) const {
+  // Which of the entry's names stands in the text, squeezed; empty: none.
+  std::string name_in(const std::string& text, const ModelEntry& entry) const {
     constexpr size_t k_min_letters = 4;
-    constexpr double k_rounding = 1.25;  // an "8B" may have 7.6 to 8.5 billion
     const std::string letters = squeeze(text);
     if (!is_family_)
       for (const std::string& name : {squeeze(entry.given_name), squeeze(entry.spec.full_name)})
         if (name.size() >= k_min_letters && name != squeeze(entry.spec.name) && letters.find(name) != std::string::npos)
-          return name.size();
+          return name;
     const std::string lower = lower_case(text), key = lower_case(entry.spec.name);
     const size_t at = find_word(lower, key);
-    if (at == std::string::npos) return 0;
-    const auto size = is_family_ ? std::nullopt : find_size(std::string_view(lower).substr(at + key.size()));
+    if (at == std::string::npos) return "";
+    const std::string_view before = std::string_view(lower).substr(0, at);
+    return is_family_ || may_be_of(entry, before, std::string_view(lower).substr(at + key.size())) ? squeeze(key) : "";
+  }
+
+  // Whether what stands around the key leaves it the name of this model: no word before it, no other version or size.
+  static bool may_be_of(const ModelEntry& entry, std::string_view before, std::string_view behind) {
+    constexpr double k_rounding = 1.25;  // an "8B" may have 7.6 to 8.5 billion
+    if (is_part_of_name(before)) return false;
+    const std::string_view version = version_in(behind, true), own = version_in(entry.spec.full_name, false);
+    if (!version.empty() && !own.empty() && version != own) return false;
+    const auto size = find_size(behind);
     const double ratio = size ? *size / static_cast<double>(count_parameters(entry.spec).total()) : 1;
-    return ratio < k_rounding && ratio > 1 / k_rounding ? key.size() : 0;
+    return ratio < k_rounding && ratio > 1 / k_rounding;
   }
 
   const LoadedExperiment& configuration_;

@@ -115,6 +115,33 @@ TEST(ModelIdentity, APathNamesAModelByWholeWords) {
     EXPECT_EQ(model_of(silent, path), "") << path;
 }
 
+TEST(ModelIdentity, ANameOfAnotherModelThatHoldsTheKeyIsNone) {
+  const std::string silent = megatron_steps();
+  for (const char* path : {"llama_2_7b.log", "code-llama-7b.log", "tiny_llama.log", "qwen_llama.log", "llama-3_8b.log"})
+    EXPECT_EQ(model_of(silent, path), "") << path;
+  for (const char* path :
+       {"20260115_llama_8b.log", "amd_llama_20260115.log", "meta-llama.log", "pretrain-llama-r2.log"})
+    EXPECT_EQ(model_of(silent, path), "llama") << path;
+}
+
+std::string trainer_log(const std::string& trained) {
+  std::string text = fmt::format(
+      "***** Running training *****\n  Num examples = 640\n  Num Epochs = 1\n  Total optimization steps = 4\n"
+      "  Number of trainable parameters = {}\n",
+      trained);
+  for (int step = 1; step <= 4; ++step)
+    text += fmt::format("{{'loss': {:.2f}, 'grad_norm': 1.5, 'learning_rate': 1e-05, 'epoch': {:.2f}}}\n",
+                        3.0 - 0.1 * step, 0.25 * step);
+  return text;
+}
+
+TEST(ModelIdentity, ACountOfTrainedParametersMayExcludeAModel) {
+  EXPECT_EQ(model_of(trainer_log("8,030,261,248"), "llama.log"), "llama");
+  EXPECT_EQ(model_of(trainer_log("20,971,520"), "llama.log"), "llama") << "of adapters";
+  EXPECT_EQ(model_of(trainer_log("6,738,415,616"), "llama.log"), "");
+  EXPECT_EQ(model_of(trainer_log("13,015,864,320"), "llama.log"), "");
+}
+
 TEST(LogNames, StateFrameworkPlatformAndRank) {
   const LogName old = parse_log_name("training_nvd_mega_llama_bc.log");
   EXPECT_EQ(old.framework, Framework::mega);
@@ -130,6 +157,15 @@ TEST(LogNames, StateFrameworkPlatformAndRank) {
   EXPECT_FALSE(elastic.framework);
   EXPECT_EQ(parse_log_name("runs/train_cpu_native_gpt_r2/steps.jsonl").named_by, "train_cpu_native_gpt_r2");
   EXPECT_FALSE(parse_log_name("attempt_x/rank-/a.log").framework);
+}
+
+TEST(LogNames, PlatformAndFrameworkStandBeforeTheModel) {
+  const std::vector<std::string> models = {"llama", "qwen"};
+  EXPECT_FALSE(parse_log_name("llama_amd_epyc.log", models).platform);
+  EXPECT_FALSE(parse_log_name("llama_deep_dive.log", models).framework);
+  EXPECT_FALSE(parse_log_name("a_deep_dive.log", models).framework);
+  EXPECT_EQ(parse_log_name("try7_amd_llama.log", models).platform, Platform::amd);
+  EXPECT_EQ(parse_log_name("training_nvd_mega.log", models).framework, Framework::mega);
 }
 
 TEST(LogNames, OnlyWhatTellsRunsApartStandsBehindTheModel) {
