@@ -128,6 +128,11 @@ def list_overrides(settings: Mapping[str, Any]) -> list[str]:
     return [word for key, text in texts.items() for word in ("--set", f"{key}={text}")]
 
 
+def tells_of_broken_layout(warning: str) -> bool:
+    """Of the one under check; not of its memory, and not of a model without one."""
+    return warning.startswith(f"parallelism.{LAYOUT_UNDER_CHECK}.") and " cannot run: " in warning
+
+
 def calculate_gradient_accumulation_steps(global_batch_size: int, micro_batch_size: int,
                                           data_parallel_size: int) -> int:
     """GBS / (MBS x DP). Throws ValueError where that is no whole number: such a batch cannot be trained."""
@@ -256,7 +261,8 @@ class Config(Settings):
     def check_layout(self, layout: Mapping[str, Any], model: str | None = None, platform: str | None = None,
                      num_gpus: int | None = None) -> LayoutCheck:
         """Whether the program would train with this layout: {"TP": 2, "PP": 1, "DP": 4}, keys as under `parallelism`.
-        Without a model, every model must fit; without a platform, the first one counts."""
+        Without a model, every model must fit; without a platform, the first one counts. Some programs only warn of a
+        layout that breaks a rule, as of one that nobody asked for: here it is an error."""
         platform = name_platform(platform or self.get_platforms_list()[0])
         self.get_hardware_config(platform)
         overrides: dict[str, Any] = {"experiment.methodology": LAYOUT_UNDER_CHECK}
@@ -269,7 +275,9 @@ class Config(Settings):
         if not done.stdout:
             raise ConfigError(done.stderr.strip())
         answer = json.loads(done.stdout)
-        return LayoutCheck(answer["valid"], tuple(Problem(**error) for error in answer["errors"]))
+        warnings = [each for each in answer.get("warnings", ()) if tells_of_broken_layout(each["what"])]
+        errors = answer["errors"] + warnings
+        return LayoutCheck(answer["valid"] and not errors, tuple(Problem(**error) for error in errors))
 
     def validate_parallelism(self, tp: int, pp: int, dp: int, num_gpus: int, model: str | None = None,
                              platform: str | None = None) -> LayoutCheck:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import sys
 from typing import Any
 
@@ -16,10 +17,12 @@ class BenchmarkCallback(Benchmark, transformers.TrainerCallback):
     """Writes one record for each step (StepRecorder says how and where), and a result file when the training ends. A
     step's time covers its data, its update and what the Trainer does around them, but no evaluation and no checkpoint.
     Its loss is known where every step is logged (logging_steps=1), because the Trainer logs a mean over the steps since
-    it last did. Without `tokens_per_step` and `sequence_length` the tokens are the Trainer's own count, where
-    include_num_input_tokens_seen is set."""
+    it last did. A loss that is not finite is logged as it is: logging_nan_inf_filter, which replaces it by the mean of
+    earlier ones or by 0, is off during a step, except with fp16. Without `tokens_per_step` and `sequence_length` the
+    tokens are the Trainer's own count, where include_num_input_tokens_seen is set."""
 
     pending: dict[str, Any] | None = None  # a step that is over, but whose figures are not known yet
+    filter: bool | None = None  # the script's logging_nan_inf_filter, during a step
 
     def on_train_begin(self, args: Any, state: Any, control: Any, model: Any = None, optimizer: Any = None,
                        lr_scheduler: Any = None, **kwargs: Any) -> None:
@@ -31,14 +34,18 @@ class BenchmarkCallback(Benchmark, transformers.TrainerCallback):
                               framework_version=getattr(transformers, "__version__", None),
                               precision=describe_precision(args, model))
         self.figures: dict[str, Any] = {}
-        self.pending, self.tokens_seen = None, state.num_input_tokens_seen
+        self.pending, self.tokens_seen, self.last_logged = None, state.num_input_tokens_seen, state.global_step
         self.start(args.device, count_devices(args), facts, self.framework or "tran")
 
     def on_step_begin(self, args: Any, state: Any, control: Any, optimizer: Any = None, **kwargs: Any) -> None:
         self.write()
         self.figures = {"learning_rate": optimizer.param_groups[0]["lr"]} if optimizer is not None else {}
+        if self.filter is None:
+            self.filter = getattr(args, "logging_nan_inf_filter", False)
+        args.logging_nan_inf_filter = self.filter and skips_updates(args)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        args.logging_nan_inf_filter, self.filter = self.filter, None  # an evaluation heeds it too
         self.pending = self.recorder.stop_clock(state.global_step)
         seen, self.tokens_seen = self.tokens_seen, state.num_input_tokens_seen
         if self.tokens is None and self.tokens_seen > seen:
@@ -48,8 +55,9 @@ class BenchmarkCallback(Benchmark, transformers.TrainerCallback):
         if self.pending is None or not logs or "loss" not in logs:
             return
         self.figures["grad_norm"] = logs.get("grad_norm")
-        if args.logging_steps == 1:
-            self.figures["loss"] = logs["loss"]
+        if state.global_step == self.last_logged + 1:
+            self.figures["loss"] = read_loss(args, logs)
+        self.last_logged = state.global_step
         self.write()
 
     def on_evaluate(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
@@ -66,6 +74,24 @@ class BenchmarkCallback(Benchmark, transformers.TrainerCallback):
         if self.pending is not None:
             self.write_step(self.pending, **self.figures)
         self.pending = None
+
+
+def skips_updates(args: Any) -> bool:
+    """Whether a loss that is not finite may be followed by finite ones. Without the filter the Trainer's sum would stay
+    NaN then."""
+    return bool(getattr(args, "fp16", False))
+
+
+def read_loss(args: Any, logs: dict[str, Any]) -> float | None:
+    """NaN where the filter put 0 in its place; None where it may have changed a part of the loss."""
+    loss, norm = logs["loss"], logs.get("grad_norm")
+    if not (skips_updates(args) and getattr(args, "logging_nan_inf_filter", False)):
+        return loss
+    if norm is None or math.isfinite(norm):
+        return loss
+    if loss == 0:
+        return math.nan
+    return loss if args.gradient_accumulation_steps * count_devices(args) == 1 else None
 
 
 def count_devices(args: Any) -> int:

@@ -133,7 +133,21 @@ class ResultFile:
     def finish(self, stopped: bool = False) -> None:
         """The training has ended by itself; `stopped`: before its planned end."""
         early = stopped or (self.records and (self.max_steps or 0) > self.records[-1]["step"])
-        self.conclude(*("interrupted", f"the training was stopped after {self.place()}") if early else ("complete",))
+        if early:
+            self.conclude("interrupted", f"the training was stopped after {self.place()}")
+        elif (step := self.find_diverged()) is not None:
+            self.conclude("invalid", f"the loss is not a number from step {step} on")
+        else:
+            self.conclude("complete")
+
+    def find_diverged(self) -> int | None:
+        """The step from which no loss is a number, as the program would find it; None where the last one is."""
+        first = None
+        for record in reversed(self.records):
+            if record.get("loss", 0.0) is not None:
+                break
+            first = record["step"]
+        return first
 
     def interrupt(self, reason: str) -> None:
         self.conclude("interrupted", f"the training ended after {self.place()}: {reason}")

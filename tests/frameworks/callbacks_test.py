@@ -86,15 +86,21 @@ class PlainLoop(InFolder):
 
 
 class HuggingFace(InFolder):
-    def train(self, **arguments):
+    def train(self, fails_at=None, **arguments):
         import transformers
         from tprimat.hugging_face import BenchmarkCallback
+
+        class Trainer(transformers.Trainer):
+            def compute_loss(self, *words, **options):
+                loss = super().compute_loss(*words, **options)
+                return loss * float("nan") if self.state.global_step + 1 == fails_at else loss
+
         settings = transformers.TrainingArguments(
             output_dir=str(self.folder / "output"), max_steps=6, per_device_train_batch_size=4,
             gradient_accumulation_steps=2, learning_rate=0.5, lr_scheduler_type="linear", report_to=[], use_cpu=True,
             save_strategy="no", disable_tqdm=True, **arguments)
-        trainer = transformers.Trainer(model=make_model(), args=settings, train_dataset=Numbers(),
-                                       callbacks=[BenchmarkCallback(tokens_per_step=128, path=self.steps)])
+        trainer = Trainer(model=make_model(), args=settings, train_dataset=Numbers(),
+                          callbacks=[BenchmarkCallback(tokens_per_step=128, path=self.steps)])
         trainer.train()
         return trainer.state.log_history, paths.read_records(self.steps)
 
@@ -116,6 +122,19 @@ class HuggingFace(InFolder):
         self.assertTrue(all("loss" not in record for record in records))
         self.assertEqual(["grad_norm" in record for record in records], [False, False, True] * 2)
         self.assertTrue(all("learning_rate" in record for record in records))
+
+    def test_the_mean_of_an_epoch_is_no_loss_of_a_step(self):
+        _, records = self.train(logging_strategy="epoch", logging_steps=1)
+        self.assertEqual([record["step"] for record in records], [1, 2, 3, 4, 5, 6])
+        self.assertTrue(all("loss" not in record for record in records))
+
+    def test_a_training_that_diverges_is_not_complete(self):
+        history, records = self.train(logging_steps=1, fails_at=3)
+        self.assertEqual([record["loss"] is None for record in records], [False] * 2 + [True] * 4)
+        [path] = self.folder.glob("train_*_tran_model.json")
+        result = json.loads(path.read_text(encoding="utf-8"))
+        self.assertEqual((result["status"], result["status_reason"]),
+                         ("invalid", "the loss is not a number from step 3 on"))
 
     def test_the_pages_example_writes_a_result(self):
         page = (paths.HERE.parent.parent / "docs" / "python.md").read_text(encoding="utf-8")

@@ -253,6 +253,20 @@ class Programs(InFolder):
             with self.assertRaisesRegex(ConfigError, "there is no program"):
                 load_config()
 
+    def test_a_broken_layout_is_an_error_where_the_program_warns(self):
+        config = self.load()
+        path = "parallelism.layout_under_check.llama.nvd"
+        warnings = {f"{path} cannot run: TP 3 does not divide the 32 attention heads": False,
+                    f"{path}: weights, gradients and optimizer states of llama take 128.5 GB per device": True,
+                    "parallelism.fast.qwen.nvd cannot run: TP 3 does not divide the 28 attention heads": True,
+                    "strategy 'layout_under_check' has no layout for qwen on nvd, which has 8 devices": True}
+        for what, runs in warnings.items():
+            answer = {"valid": True, "errors": [], "warnings": [{"where": "--set", "what": what, "hint": "{TP: 4}"}]}
+            pathlib.Path("answer.json").write_text(json.dumps(answer))
+            with self.pretend(f"cat '{pathlib.Path('answer.json').resolve()}'"):
+                check = config.validate_parallelism(3, 1, 2, 8, "llama", "nvidia")
+            self.assertEqual((bool(check), [each.what for each in check.errors]), (runs, [] if runs else [what]))
+
     def test_names_are_the_programs(self):
         schema = json.loads((paths.HERE.parent.parent / "schema" / "result.schema.json").read_text())
         self.assertEqual(sorted(FRAMEWORKS), sorted(schema["properties"]["framework"]["enum"]))

@@ -336,6 +336,53 @@ class Ends(InFolder):
         self.assertEqual(result["loss_values"], [2.0] * 6 + [None] * 6)
         self.assertEqual(result["status"], "invalid")  # by the program
 
+    def test_a_diverged_training_is_not_complete_without_the_program(self):
+        for first, ends in ((6, "invalid"), (13, "complete")):
+            with mock.patch.dict(os.environ, NO_PROGRAM):
+                training = Training()
+                training.start()
+                for number in range(1, 13):
+                    training.step(number, loss=float("nan") if number >= first or number == 2 else 2.0)
+                training.end()
+            result = load()
+            self.check_schema(result)
+            self.assertEqual(result["status"], ends)
+            self.assertEqual(result.get("status_reason"),
+                             "the loss is not a number from step 6 on" if ends == "invalid" else None)
+
+    def test_the_filter_of_the_trainer_hides_no_loss(self):
+        for half, filtered in ((False, False), (True, True)):
+            training = Training(settings={"logging_nan_inf_filter": True, "fp16": half, "bf16": not half})
+            training.start()
+            training.callback.on_step_begin(training.args, training.state, None, **training.objects)
+            self.assertEqual(training.args.logging_nan_inf_filter, filtered)
+            training.state.global_step = 1
+            training.callback.on_step_end(training.args, training.state, None, **training.objects)
+            self.assertEqual(training.args.logging_nan_inf_filter, True)  # an evaluation is the script's
+
+    def test_with_fp16_the_filters_zero_is_no_loss(self):
+        from tprimat.hugging_face import read_loss
+        nan = float("nan")
+        for loss, norm, batches, expected in ((2.0, 1.0, 2, "2.0"), (0.0, nan, 2, "nan"), (2.0, nan, 1, "2.0"),
+                                              (2.0, float("inf"), 2, "None"), (0.0, 0.0, 1, "0.0")):
+            args = types.SimpleNamespace(fp16=True, logging_nan_inf_filter=True, world_size=1,
+                                         gradient_accumulation_steps=batches)
+            self.assertEqual(str(read_loss(args, {"loss": loss, "grad_norm": norm})), expected)
+
+    def test_a_mean_over_several_steps_is_no_loss_of_the_last(self):
+        training = Training(settings={"logging_strategy": "epoch"})
+        training.start()
+        for number in range(1, 13):
+            training.callback.on_step_begin(training.args, training.state, None, **training.objects)
+            training.state.global_step = number
+            training.callback.on_step_end(training.args, training.state, None, **training.objects)
+            if number % 6 == 0:
+                training.callback.on_log(training.args, training.state, None, logs={"loss": 2.0, "grad_norm": 1.0})
+        training.end()
+        records = paths.read_records("steps.jsonl")
+        self.assertEqual([record.get("grad_norm") for record in records], [None, None, None, None, None, 1.0] * 2)
+        self.assertTrue(all("loss" not in record for record in records))
+
     def test_a_continued_training_keeps_its_numbers(self):
         training = Training()
         training.state.global_step = 5
