@@ -87,11 +87,15 @@ std::filesystem::path result_path(const RunResult& result, const std::string& lo
 std::filesystem::path free_result_path(const RunResult& result, const std::string& log, const ExtractRequest& request,
                                        std::set<std::filesystem::path>& taken) {
   const std::filesystem::path wanted = result_path(result, log, request);
-  if (wanted != std::filesystem::path(request.output)) return free_path(wanted, result, taken);
+  const bool is_chosen = wanted == std::filesystem::path(request.output);
   std::error_code unreadable;
-  if (std::filesystem::equivalent(wanted, log, unreadable))
+  const bool is_log = std::filesystem::equivalent(wanted, log, unreadable);
+  if (is_log && is_chosen)
     throw Error(Problem{fmt::format("{} is the log itself", wanted.string()), "--output", "name another file"});
-  return wanted;
+  if (is_log && result.source.format == "result")
+    throw Error(Problem{"is a result, beside which another one of the same run would count twice in `compare`", log,
+                        "choose a file in another folder with --output"});
+  return is_chosen ? wanted : free_path(wanted, result, taken);
 }
 
 std::optional<RunResult> take_plain_result(const std::string& path, const ExtractRequest& request) {

@@ -124,6 +124,18 @@ void add_facts_of_name(const logs::ReadLog& read, const std::string& path, Extra
 } catch (const Error&) {  // compressed: what it states itself was read
 }
 
+// What an older result states beside its series, and no log does.
+void keep_facts_of_result(const logs::ReadLog& read, const std::string& path, RunResult& result) try {
+  if (read.dialect == nullptr || read.dialect->id != "result" || path == "-") return;
+  const RunResult older = load_run_result(path);
+  if (result.timestamp.empty()) result.timestamp = older.timestamp;
+  auto& strategy = result.parallelism_config.strategy_name;
+  if (!strategy) strategy = older.parallelism_config.strategy_name;
+  if (result.derived.mfu)
+    std::erase_if(result.warnings, [](const std::string& each) { return each.ends_with("no FLOPs, no MFU"); });
+} catch (const Error&) {  // compressed: its series was read
+}
+
 }  // namespace
 
 std::vector<RunResult> extract_runs(const std::string& path, const ExtractOptions& asked) {
@@ -136,6 +148,7 @@ std::vector<RunResult> extract_runs(const std::string& path, const ExtractOption
     if (!facts.family.empty()) label = facts.family;
     results.push_back(logs::make_result(read, path, facts.known));
     if (!label.empty()) results.back().model_info.name = label;
+    keep_facts_of_result(read, path, results.back());
     for (const std::string& warning : facts.warnings) add_warning(results.back(), warning);
     join_telemetry(results.back(), options.telemetry);
     logs::KnownFacts unconfigured = asked.known;
