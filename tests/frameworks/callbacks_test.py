@@ -259,6 +259,11 @@ class Lightning(InFolder):
         self.assertEqual({key: training[key] for key in facts}, facts)
         self.assertEqual((layout["gradient_accumulation_steps"], layout["data_parallel_size"]), (2, 1))
 
+    def test_an_epoch_ends_in_the_middle_of_an_accumulation(self):
+        seen, records = self.train(max_epochs=1, accumulate_grad_batches=3, limit_val_batches=0)
+        self.assertEqual([record["tokens"] for record in records], [128, 128, 85])
+        self.assertAlmostEqual(records[2]["loss"], (seen[6] + seen[7]) / 2, places=6)
+
     def test_an_exception_leaves_an_interrupted_result(self):
         with self.assertRaises(ZeroDivisionError):
             self.train(max_steps=4, limit_val_batches=0, fails_at=3)
