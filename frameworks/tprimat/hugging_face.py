@@ -23,7 +23,7 @@ class BenchmarkCallback(Benchmark, transformers.TrainerCallback):
     tokens are the Trainer's own count, where include_num_input_tokens_seen is set."""
 
     pending: dict[str, Any] | None = None  # a step that is over, but whose figures are not known yet
-    filter: bool | None = None  # the script's logging_nan_inf_filter, during a step
+    filter: tuple[Any, bool] | None = None  # during a step: the arguments, and their own logging_nan_inf_filter
 
     def on_train_begin(self, args: Any, state: Any, control: Any, model: Any = None, optimizer: Any = None,
                        lr_scheduler: Any = None, **kwargs: Any) -> None:
@@ -42,15 +42,15 @@ class BenchmarkCallback(Benchmark, transformers.TrainerCallback):
         self.write()
         self.batches = 0  # of the step's accumulation that are over
         self.figures = {"learning_rate": optimizer.param_groups[0]["lr"]} if optimizer is not None else {}
-        if self.filter is None:
-            self.filter = getattr(args, "logging_nan_inf_filter", False)
-        args.logging_nan_inf_filter = self.filter and skips_updates(args)
+        self.restore_filter()  # of a training that broke off
+        self.filter = (args, getattr(args, "logging_nan_inf_filter", False))
+        args.logging_nan_inf_filter = self.filter[1] and skips_updates(args)
 
     def on_substep_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         self.batches += 1
 
     def on_step_end(self, args: Any, state: Any, control: Any, train_dataloader: Any = None, **kwargs: Any) -> None:
-        args.logging_nan_inf_filter, self.filter = self.filter, None  # an evaluation heeds it too
+        self.restore_filter()  # an evaluation heeds it too
         self.pending = self.recorder.stop_clock(state.global_step)
         seen, self.tokens_seen = self.tokens_seen, state.num_input_tokens_seen
         whole = self.recorder.tokens
@@ -77,6 +77,11 @@ class BenchmarkCallback(Benchmark, transformers.TrainerCallback):
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         self.write()
         self.finish(stopped=state.global_step < state.max_steps)
+
+    def restore_filter(self) -> None:
+        if self.filter is not None:
+            self.filter[0].logging_nan_inf_filter = self.filter[1]
+        self.filter = None
 
     def write(self) -> None:
         if self.pending is not None:

@@ -362,6 +362,16 @@ class Ends(InFolder):
             training.callback.on_step_end(training.args, training.state, None, **training.objects)
             self.assertEqual(training.args.logging_nan_inf_filter, True)  # an evaluation is the script's
 
+    def test_a_step_that_broke_off_leaves_the_scripts_filter(self):
+        for first, second in ((True, False), (False, True)):
+            training = Training(settings={"logging_nan_inf_filter": first})
+            training.start()
+            training.callback.on_step_begin(training.args, training.state, None, **training.objects)
+            broken, training.args = training.args, types.SimpleNamespace(**vars(training.args))
+            training.args.logging_nan_inf_filter = second
+            training.run()
+            self.assertEqual((broken.logging_nan_inf_filter, training.args.logging_nan_inf_filter), (first, second))
+
     def test_with_fp16_the_filters_zero_is_no_loss(self):
         from tprimat.hugging_face import read_loss
         nan = float("nan")
