@@ -62,16 +62,16 @@ class Benchmark:
         """Before the first step, on every rank."""
         self.interrupt("the next training began")  # nothing, unless one broke off
         settings = facts["training_config"]
-        batch, self.length = settings.get("global_batch_size"), settings.get("sequence_length")
-        if self.tokens is None and batch and self.length:
-            self.tokens = batch * self.length
+        batch, length, tokens = settings.get("global_batch_size"), settings.get("sequence_length"), self.tokens
+        if tokens is None and batch and length:
+            tokens = batch * length
         path = self.path or (self.folder / "steps.jsonl" if self.folder else None)
         if is_first_rank() and path is not None:
             pathlib.Path(path).parent.mkdir(parents=True, exist_ok=True)
         if is_first_rank() and not os.environ.get("TPRIMAT_STEPS"):
             folder = self.folder or (pathlib.Path(self.path).parent if self.path else pathlib.Path("output"))
             self.file = ResultFile(folder, device, ranks, facts, framework, self.platform)
-        self.recorder = StepRecorder(device, self.tokens, path)
+        self.recorder = StepRecorder(device, tokens, path)
 
     def describe(self, model: Any, training: Facts, layout: Facts, whole: bool, **facts: Any) -> Facts:
         """The facts of a result. `whole`: this rank holds all weights, so that it can count them."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fractions
 import functools
 import math
 import sys
@@ -22,7 +23,7 @@ class BenchmarkCallback(Benchmark, transformers.TrainerCallback):
     tokens are the Trainer's own count, where include_num_input_tokens_seen is set."""
 
     pending: dict[str, Any] | None = None  # a step that is over, but whose figures are not known yet
-    filter: bool | None = None  # the script's logging_nan_inf_filter, during a step
+    filter: tuple[Any, bool] | None = None  # during a step: the arguments, and their own logging_nan_inf_filter
 
     def on_train_begin(self, args: Any, state: Any, control: Any, model: Any = None, optimizer: Any = None,
                        lr_scheduler: Any = None, **kwargs: Any) -> None:
@@ -39,17 +40,24 @@ class BenchmarkCallback(Benchmark, transformers.TrainerCallback):
 
     def on_step_begin(self, args: Any, state: Any, control: Any, optimizer: Any = None, **kwargs: Any) -> None:
         self.write()
+        self.batches = 0  # of the step's accumulation that are over
         self.figures = {"learning_rate": optimizer.param_groups[0]["lr"]} if optimizer is not None else {}
-        if self.filter is None:
-            self.filter = getattr(args, "logging_nan_inf_filter", False)
-        args.logging_nan_inf_filter = self.filter and skips_updates(args)
+        self.restore_filter()  # of a training that broke off
+        self.filter = (args, getattr(args, "logging_nan_inf_filter", False))
+        args.logging_nan_inf_filter = self.filter[1] and skips_updates(args)
 
-    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        args.logging_nan_inf_filter, self.filter = self.filter, None  # an evaluation heeds it too
+    def on_substep_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        self.batches += 1
+
+    def on_step_end(self, args: Any, state: Any, control: Any, train_dataloader: Any = None, **kwargs: Any) -> None:
+        self.restore_filter()  # an evaluation heeds it too
         self.pending = self.recorder.stop_clock(state.global_step)
         seen, self.tokens_seen = self.tokens_seen, state.num_input_tokens_seen
-        if self.tokens is None and self.tokens_seen > seen:
+        whole = self.recorder.tokens
+        if whole is None and self.tokens_seen > seen:
             self.figures["tokens"] = int(self.tokens_seen - seen)
+        elif whole is not None:
+            self.figures["tokens"] = round(whole * measure_share(args, self.batches + 1, train_dataloader))
 
     def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **kwargs: Any) -> None:
         if self.pending is None or not logs or "loss" not in logs:
@@ -69,6 +77,11 @@ class BenchmarkCallback(Benchmark, transformers.TrainerCallback):
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         self.write()
         self.finish(stopped=state.global_step < state.max_steps)
+
+    def restore_filter(self) -> None:
+        if self.filter is not None:
+            self.filter[0].logging_nan_inf_filter = self.filter[1]
+        self.filter = None
 
     def write(self) -> None:
         if self.pending is not None:
@@ -92,6 +105,15 @@ def read_loss(args: Any, logs: dict[str, Any]) -> float | None:
     if loss == 0:
         return math.nan
     return loss if args.gradient_accumulation_steps * count_devices(args) == 1 else None
+
+
+def measure_share(args: Any, batches: int, loader: Any) -> fractions.Fraction:
+    """How much of a whole step this one is: at the end of an epoch batches or rows may be missing. Several processes
+    fill up their last batch."""
+    rows = getattr(loader, "remainder", -1) if getattr(loader, "end_of_dataloader", False) else -1
+    size = getattr(loader, "total_batch_size", None)
+    last = fractions.Fraction(rows, size) if args.world_size == 1 and size and 0 < rows < size else 1
+    return (batches - 1 + last) / fractions.Fraction(max(batches, args.gradient_accumulation_steps))
 
 
 def count_devices(args: Any) -> int:

@@ -69,15 +69,17 @@ class BenchmarkCallback(Benchmark, find_callback_class()):
         self.steps_done = trainer.global_step
         record = self.recorder.stop_clock(self.steps_done)
         logged = trainer.callback_metrics
-        self.write_step(record, loss=self.mean_loss(trainer, logged), learning_rate=self.rate,
-                        grad_norm=logged.get("grad_norm"))
+        tokens = self.recorder.tokens
+        share = len(self.losses) / count_batches(trainer)  # an epoch may end in the middle of an accumulation
+        self.write_step(record, loss=self.mean_loss(trainer, logged, share), learning_rate=self.rate,
+                        grad_norm=logged.get("grad_norm"), tokens=tokens and round(tokens * min(1, share)))
         self.losses = []
 
-    def mean_loss(self, trainer: Any, logged: Any) -> Any:
+    def mean_loss(self, trainer: Any, logged: Any, share: float) -> Any:
         if "reduced_train_loss" in logged:
             return logged["reduced_train_loss"]
         losses = [loss.detach() for loss in self.losses if loss is not None]
-        return trainer.strategy.reduce(sum(losses), reduce_op="mean") if losses else None
+        return trainer.strategy.reduce(sum(losses) / share, reduce_op="mean") if losses else None
 
     def on_validation_end(self, trainer: Any, pl_module: Any) -> None:
         self.paused = True
@@ -91,6 +93,11 @@ class BenchmarkCallback(Benchmark, find_callback_class()):
 
     def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
         self.interrupt(describe_error(exception))
+
+
+def count_batches(trainer: Any) -> int:
+    """Of Lightning's, in a whole step; 1 where the script accumulates by itself, and Lightning divides no loss."""
+    return getattr(trainer, "accumulate_grad_batches", None) or 1
 
 
 def find_lightning() -> str | None:

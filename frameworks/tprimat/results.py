@@ -185,6 +185,10 @@ class ResultFile:
             written = json.loads(self.path.read_text(encoding="utf-8"))
             status, reason = written["status"], written.get("status_reason")
         note(f"wrote {self.path}: {status}" + (f", {reason}" if reason else ""))
+        tokens = {record["tokens"] for record in self.records if "tokens" in record}
+        if len(tokens) > 1:
+            note(f"steps had {min(tokens)} to {max(tokens)} tokens, so the result has no tokens/s: leave out the last "
+                 "batches of an epoch (dataloader_drop_last), or let gradient accumulation divide them")
 
     def describe(self, status: str, reason: str | None) -> Facts:
         stated = {key: value for key, value in self.facts.items() if value is not None or key == "platform"}
@@ -211,6 +215,8 @@ class ResultFile:
         settings = known({"num_gpus": self.ranks, **self.facts["training_config"]})
         tokens = {record.get("tokens") for record in self.records}
         follows = settings.get("global_batch_size", 0) * settings.get("sequence_length", 0)
+        if len(tokens - {None}) > 1:
+            settings.pop("global_batch_size", None)  # no batch is that of every step, so none gives a rate
         if len(tokens) == 1 and tokens.isdisjoint({None, follows}):
             settings["tokens_per_step"] = tokens.pop()
         return settings

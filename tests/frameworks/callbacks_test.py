@@ -86,7 +86,7 @@ class PlainLoop(InFolder):
 
 
 class HuggingFace(InFolder):
-    def train(self, fails_at=None, **arguments):
+    def train(self, fails_at=None, tokens_per_step=128, **arguments):
         import transformers
         from tprimat.hugging_face import BenchmarkCallback
 
@@ -96,11 +96,11 @@ class HuggingFace(InFolder):
                 return loss * float("nan") if self.state.global_step + 1 == fails_at else loss
 
         settings = transformers.TrainingArguments(
-            output_dir=str(self.folder / "output"), max_steps=6, per_device_train_batch_size=4,
-            gradient_accumulation_steps=2, learning_rate=0.5, lr_scheduler_type="linear", report_to=[], use_cpu=True,
-            save_strategy="no", disable_tqdm=True, **arguments)
+            output_dir=str(self.folder / "output"), max_steps=6, learning_rate=0.5, lr_scheduler_type="linear",
+            report_to=[], use_cpu=True, save_strategy="no", disable_tqdm=True,
+            **{"per_device_train_batch_size": 4, "gradient_accumulation_steps": 2, **arguments})
         trainer = Trainer(model=make_model(), args=settings, train_dataset=Numbers(),
-                          callbacks=[BenchmarkCallback(tokens_per_step=128, path=self.steps)])
+                          callbacks=[BenchmarkCallback(tokens_per_step=tokens_per_step, path=self.steps)])
         trainer.train()
         return trainer.state.log_history, paths.read_records(self.steps)
 
@@ -122,6 +122,14 @@ class HuggingFace(InFolder):
         self.assertTrue(all("loss" not in record for record in records))
         self.assertEqual(["grad_norm" in record for record in records], [False, False, True] * 2)
         self.assertTrue(all("learning_rate" in record for record in records))
+
+    def test_the_last_step_of_an_epoch_has_fewer_tokens(self):
+        for options in ({"gradient_accumulation_steps": 3},
+                        {"gradient_accumulation_steps": 1, "per_device_train_batch_size": 12}):
+            _, records = self.train(tokens_per_step=192, logging_steps=1, **options)
+            self.assertEqual([record["tokens"] for record in records], [192, 192, 128] * 2)
+            [path] = self.folder.glob("train_*_tran_model.json")
+            self.assertNotIn("tokens_per_second", json.loads(path.read_text(encoding="utf-8"))["performance_metrics"])
 
     def test_the_mean_of_an_epoch_is_no_loss_of_a_step(self):
         _, records = self.train(logging_strategy="epoch", logging_steps=1)
@@ -250,6 +258,11 @@ class Lightning(InFolder):
                  "learning_rate": 0.5, "tokens_per_step": 128}
         self.assertEqual({key: training[key] for key in facts}, facts)
         self.assertEqual((layout["gradient_accumulation_steps"], layout["data_parallel_size"]), (2, 1))
+
+    def test_an_epoch_ends_in_the_middle_of_an_accumulation(self):
+        seen, records = self.train(max_epochs=1, accumulate_grad_batches=3, limit_val_batches=0)
+        self.assertEqual([record["tokens"] for record in records], [128, 128, 85])
+        self.assertAlmostEqual(records[2]["loss"], (seen[6] + seen[7]) / 2, places=6)
 
     def test_an_exception_leaves_an_interrupted_result(self):
         with self.assertRaises(ZeroDivisionError):

@@ -268,6 +268,7 @@ class LightningStandIn(InFolder):
         self.callback.on_train_batch_end(self.trainer, None, {"loss": Loss(loss)}, None, 0)
 
     def test_accumulated_batches_are_one_step(self):
+        self.trainer.accumulate_grad_batches = 2
         self.callback.on_train_start(self.trainer, None)
         for first, second in ((1.0, 2.0), (0.5, 1.5)):
             self.run_batch(first, False)
@@ -275,6 +276,22 @@ class LightningStandIn(InFolder):
         records = paths.read_records("steps.jsonl")
         self.assertEqual([(r["step"], r["loss"], r["learning_rate"], r["tokens"]) for r in records],
                          [(1, 3.0, 0.5, 64), (2, 2.0, 0.25, 64)])
+
+    def test_a_script_accumulates_by_itself(self):
+        self.trainer.accumulate_grad_batches = 1  # so Lightning divides no loss
+        self.callback.on_train_start(self.trainer, None)
+        for updates in (False, False, False, True):
+            self.run_batch(2.0, updates)
+        [record] = paths.read_records("steps.jsonl")
+        self.assertEqual((record["loss"], record["tokens"]), (2.0, 64))
+
+    def test_an_epoch_ends_in_the_middle_of_an_accumulation(self):
+        self.trainer.accumulate_grad_batches = 4  # by which Lightning divides each loss
+        self.callback.on_train_start(self.trainer, None)
+        for updates in (False, False, False, True, False, True, False, False, False, True):
+            self.run_batch(0.5, updates)
+        records = paths.read_records("steps.jsonl")
+        self.assertEqual([(record["loss"], record["tokens"]) for record in records], [(2.0, 64), (2.0, 32), (2.0, 64)])
 
     def test_nemos_loss_and_pauses(self):
         self.callback.on_train_start(self.trainer, None)

@@ -118,6 +118,8 @@ class Training:
 
     def step(self, number, loss=2.0):
         self.callback.on_step_begin(self.args, self.state, None, **self.objects)
+        for _ in range(self.args.gradient_accumulation_steps - 1):
+            self.callback.on_substep_end(self.args, self.state, None, **self.objects)
         time.sleep(0.003)
         self.state.global_step = number
         self.callback.on_step_end(self.args, self.state, None, **self.objects)
@@ -360,6 +362,16 @@ class Ends(InFolder):
             training.callback.on_step_end(training.args, training.state, None, **training.objects)
             self.assertEqual(training.args.logging_nan_inf_filter, True)  # an evaluation is the script's
 
+    def test_a_step_that_broke_off_leaves_the_scripts_filter(self):
+        for first, second in ((True, False), (False, True)):
+            training = Training(settings={"logging_nan_inf_filter": first})
+            training.start()
+            training.callback.on_step_begin(training.args, training.state, None, **training.objects)
+            broken, training.args = training.args, types.SimpleNamespace(**vars(training.args))
+            training.args.logging_nan_inf_filter = second
+            training.run()
+            self.assertEqual((broken.logging_nan_inf_filter, training.args.logging_nan_inf_filter), (first, second))
+
     def test_with_fp16_the_filters_zero_is_no_loss(self):
         from tprimat.hugging_face import read_loss
         nan = float("nan")
@@ -382,6 +394,29 @@ class Ends(InFolder):
         records = paths.read_records("steps.jsonl")
         self.assertEqual([record.get("grad_norm") for record in records], [None, None, None, None, None, 1.0] * 2)
         self.assertTrue(all("loss" not in record for record in records))
+
+    def test_the_next_training_of_a_callback_has_its_own_batch(self):
+        training = Training().run()
+        for change in ({"train_batch_size": 8}, {"train_batch_size": 1, "gradient_accumulation_steps": 1}):
+            vars(training.args).update(change)
+            training.state.global_step = 0
+            training.run()
+            expected = 16 * training.args.train_batch_size * training.args.gradient_accumulation_steps
+            self.assertEqual({record["tokens"] for record in paths.read_records("steps.jsonl")}, {expected})
+            self.assertNotIn("tokens_per_step", load()["training_config"])
+
+    def test_a_shorter_step_has_its_own_tokens(self):
+        from tprimat.hugging_face import measure_share
+        for batches, ranks, loader, expected in (
+                (2, 1, None, 1.0), (1, 1, None, 0.5),
+                (2, 1, {"end_of_dataloader": True, "remainder": 1, "total_batch_size": 4}, 0.625),
+                (2, 1, {"end_of_dataloader": True, "remainder": 0, "total_batch_size": 4}, 1.0),
+                (2, 1, {"end_of_dataloader": True, "remainder": -1, "total_batch_size": 4}, 1.0),
+                (2, 1, {"end_of_dataloader": False, "remainder": 1, "total_batch_size": 4}, 1.0),
+                (2, 2, {"end_of_dataloader": True, "remainder": 1, "total_batch_size": 8}, 1.0)):
+            args = types.SimpleNamespace(world_size=ranks, gradient_accumulation_steps=2)
+            loader = loader and types.SimpleNamespace(**loader)
+            self.assertEqual(float(measure_share(args, batches, loader)), expected)
 
     def test_a_continued_training_keeps_its_numbers(self):
         training = Training()
