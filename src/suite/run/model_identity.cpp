@@ -240,7 +240,15 @@ class ModelSearch {
     }
     const bool is_held =
         std::ranges::all_of(names, [&](const std::string& name) { return longest.find(name) != std::string::npos; });
-    return is_held && std::ranges::count(names, longest) == 1 ? best : nullptr;
+    return is_held && std::ranges::count(names, longest) == 1 && !names_another(text, longest) ? best : nullptr;
+  }
+
+  // Whether the key of a model stands in the text outside the name that counts: qwen_llama.log.
+  bool names_another(const std::string& text, const std::string& counted) const {
+    return std::ranges::any_of(configuration_.experiment.models, [&](const ModelEntry& each) {
+      return find_word(lower_case(text), lower_case(each.spec.name)) != std::string::npos &&
+             counted.find(squeeze(each.spec.name)) == std::string::npos;
+    });
   }
 
   // Which of the entry's names stands in the text, squeezed; empty: none.
