@@ -60,11 +60,17 @@ class BenchmarkCallback(Benchmark, transformers.TrainerCallback):
             self.figures["tokens"] = round(whole * measure_share(args, self.batches + 1, train_dataloader))
 
     def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **kwargs: Any) -> None:
-        if self.pending is None or not logs or "loss" not in logs:
+        if self.pending is None or not logs:
+            return
+        if "loss" not in logs:
+            if not math.isfinite(logs.get("train_loss", 0.0)):  # of the whole training, at its end
+                self.figures["loss"] = math.nan
             return
         self.figures["grad_norm"] = logs.get("grad_norm")
         if state.global_step == self.last_logged + 1:
             self.figures["loss"] = read_loss(args, logs)
+        elif not math.isfinite(logs["loss"]):
+            self.figures["loss"] = math.nan  # of several steps, and the weights that follow from them are none either
         self.last_logged = state.global_step
         self.write()
 

@@ -143,8 +143,8 @@ class ResultFile:
     def find_diverged(self) -> int | None:
         """The step from which no loss is a number, as the program would find it; None where the last one is."""
         first = None
-        for record in reversed(self.records):
-            if record.get("loss", 0.0) is not None:
+        for record in reversed([each for each in self.records if "loss" in each]):
+            if record["loss"] is not None:
                 break
             first = record["step"]
         return first

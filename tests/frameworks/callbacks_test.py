@@ -144,6 +144,15 @@ class HuggingFace(InFolder):
         self.assertEqual((result["status"], result["status_reason"]),
                          ("invalid", "the loss is not a number from step 3 on"))
 
+    def test_a_training_that_diverges_between_two_logs_is_not_complete(self):
+        for fails_at, told in ((2, [4, 6]), (5, [6])):  # after the last log, the mean of the whole training tells
+            _, records = self.train(logging_steps=4, fails_at=fails_at)
+            self.assertEqual([record["step"] for record in records if "loss" in record], told)
+            [path] = self.folder.glob("train_*_tran_model.json")
+            result = json.loads(path.read_text(encoding="utf-8"))
+            self.assertEqual((result["status"], result["status_reason"]),
+                             ("invalid", f"the loss is not a number from step {told[0]} on"))
+
     def test_the_pages_example_writes_a_result(self):
         page = (paths.HERE.parent.parent / "docs" / "python.md").read_text(encoding="utf-8")
         self.addCleanup(os.chdir, os.getcwd())
