@@ -168,8 +168,8 @@ class MlperfReader : public LogReader {
 
   // Behind run_stop: it belongs to the next run, if a run_start follows, else to the one that ended.
   bool waits_for_next_run(const MlperfLine& entry) {
-    constexpr size_t k_most = 4096;
-    if (!run_.is_over() || waiting_.size() >= k_most || !(is_start(entry) || is_setting(entry))) return false;
+    constexpr size_t k_max_count = 4096;
+    if (!run_.is_over() || waiting_.size() >= k_max_count || !(is_start(entry) || is_setting(entry))) return false;
     waiting_.push_back(entry);
     return true;
   }
