@@ -48,7 +48,7 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned int index, void** device) {
   return k_success;
 }
 int nvmlDeviceGetName(void* device, char* text, unsigned int size) {
-  std::snprintf(text, size, is_older(device) ? "NVIDIA L4" : fake::device_name("NVIDIA H100 80GB HBM3"));
+  std::snprintf(text, size, "%s", is_older(device) ? "NVIDIA L4" : fake::device_name("NVIDIA H100 80GB HBM3"));
   return k_success;
 }
 int nvmlDeviceGetMemoryInfo(void* device, unsigned long long* memory) {
