@@ -132,7 +132,7 @@ TEST(OlderFile, IsRefusedWhereOneOfItsKeysHasNoValueOfItsKind) {
   EXPECT_TRUE(mention(ConfigCase{changed(older_file(), "skip_first_n_steps: 1", "skip_first_n_steps: soon")}.errors(),
                       "benchmarking.warmup must be auto or a number"));
   EXPECT_TRUE(mention(ConfigCase{changed(older_file(), "default_num_runs: 2", "default_num_runs: {a: 1}")}.errors(),
-                      "unknown key 'default_num_runs'"));
+                      "benchmarking.runs.default_num_runs must be a value, not a section"));
   EXPECT_FALSE(ConfigCase{"benchmarking.runs.default_num_runs: 2\n"}.errors().empty()) << "a key with dots";
   EXPECT_TRUE(mention(ConfigCase{"comparison: {}\nlogging:\nprofiling: {schedule: }\n"}.load().warnings,
                       "have no effect: comparison, logging, profiling.schedule"));
@@ -299,7 +299,7 @@ TEST(OlderVariables, AreWeakerThanTrainItersAndNeverContradictTheLongForm) {
 
 // A layout that is set but not run would go unnoticed.
 TEST(OlderVariables, SetTheLayoutOfTheStrategyThatRuns) {
-  ConfigCase config{older_file()};
+  ConfigCase config{changed(older_file(), "qwen: {nvidia: {TP: 8}", "qwen: {nvidia: {TP: 4}")};
   config.environment = {{"CONFIG_LLAMA_NVIDIA_TP", "4"}, {"CONFIG_LLAMA_NVIDIA_DP", "2"}};
   config.overrides = {"experiment={methodology: memory_optimized}"};
   EXPECT_EQ(make_train_spec(config.load().experiment, Platform::nvd, "llama", "memory_optimized").parallel.tensor, 4);

@@ -181,6 +181,7 @@ class MlperfReader : public LogReader {
     if (std::ranges::any_of(waiting_, is_fact)) {
       run_.forget_facts();
       log.forget_settings();
+      unit_ = CountedAs::undecided;
       LoggedFacts& facts = log.facts();
       facts.global_batch_size.reset(), facts.sequence_length.reset(), facts.model.reset();
       facts.gpu_count.reset(), facts.gpu_name.reset(), facts.platform.reset();
