@@ -181,7 +181,6 @@ class MlperfReader : public LogReader {
     if (std::ranges::any_of(waiting_, is_fact)) {
       run_.forget_facts();
       log.forget_settings();
-      unit_ = CountedAs::undecided;
       LoggedFacts& facts = log.facts();
       facts.global_batch_size.reset(), facts.sequence_length.reset(), facts.model.reset();
       facts.gpu_count.reset(), facts.gpu_name.reset(), facts.platform.reset();
@@ -267,6 +266,7 @@ class MlperfReader : public LogReader {
     const Figure samples = json_figure(metadata, "samples_count"), counted = json_figure(metadata, "step");
     const auto batch = static_cast<double>(log.facts().global_batch_size.value_or(0));
     const auto sequence = static_cast<double>(log.facts().sequence_length.value_or(0));
+    if (std::exchange(unit_batch_, batch) != batch) unit_ = CountedAs::undecided;  // another run's
     if (samples && counted) return whole(*counted, CountedAs::steps);
     if (samples && !is_step) return std::nullopt;  // those of the block alone
     if (samples && batch > 0) return whole(*samples / batch, CountedAs::samples);
@@ -338,6 +338,7 @@ class MlperfReader : public LogReader {
 
   MlperfRun run_;
   CountedAs unit_ = CountedAs::undecided;
+  double unit_batch_ = 0;  // at which it was decided
   GapMeter gaps_, block_gaps_;
   std::vector<ExtractedStep> blocks_;
   std::vector<MlperfLine> waiting_;  // between a run_stop and the next run_start
