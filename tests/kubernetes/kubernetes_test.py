@@ -158,7 +158,7 @@ def a_cluster_without_jobset_is_named(program, folder):
 
 def another_jobset_is_left_alone(program, folder):
     case = Case(program, folder, "exists").start().end(1)
-    assert "exists already" in case.result["status_reason"], case.result["status_reason"]
+    assert "already exists" in case.result["status_reason"], case.result["status_reason"]
     assert not (case.cluster / "deleted").exists()
 
 
