@@ -152,16 +152,12 @@ ExitStatus export_shell(const Session& session) {
 
 ExitStatus init(const Session& session, bool force) {
   const std::string path = session.config_path.empty() ? "config.yaml" : session.config_path;
-  if (names_stdout(path)) {
-    write_output(path, suite::default_config_text());
-    return ExitStatus::done;
-  }
   std::error_code error;
-  if (!force && std::filesystem::exists(std::filesystem::symlink_status(path, error)))
+  if (!force && !names_stdout(path) && std::filesystem::exists(std::filesystem::symlink_status(path, error)))
     throw Error(Problem{"already exists", path, "overwrite it with --force, or write elsewhere with --config FILE"});
   const auto gpus = choose_gpu_session(read_machine(open_gpu_libraries()), config_sources(session));
-  write_file_atomically(path, gpus ? gpus->chosen.yaml : std::string(suite::default_config_text()));
-  log_note(fmt::format("wrote {}; check it with tprimat config validate", path));
+  write_output(path, gpus ? gpus->chosen.yaml : std::string(suite::default_config_text()));
+  if (!names_stdout(path)) log_note(fmt::format("wrote {}; check it with tprimat config validate", path));
   return ExitStatus::done;
 }
 

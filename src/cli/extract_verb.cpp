@@ -5,6 +5,7 @@
 #include <memory>
 #include <set>
 
+#include "base/environment.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "cli/extract_gathered.h"
@@ -13,6 +14,7 @@
 #include "cli/verbs.h"
 #include "command_line/output_target.h"
 #include "command_line/value_checks.h"
+#include "config/variables.h"
 #include "extract/dialects.h"
 #include "report/log_report.h"
 #include "result/result_file.h"
@@ -70,10 +72,8 @@ std::vector<fs::path> logs_of_environment(const Session& session) {
   std::vector<fs::path> paths;
   const suite::Experiment experiment = suite::load_experiment(config_sources(session)).experiment;
   for (const suite::ModelEntry& model : experiment.models) {
-    std::string variable = model.spec.name + "_LOG";
-    std::transform(variable.begin(), variable.end(), variable.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-    if (const char* path = std::getenv(variable.c_str()); path != nullptr && *path != '\0') paths.emplace_back(path);
+    const auto path = read_environment(suite::log_variable(model.spec.name));
+    if (path && !path->empty()) paths.emplace_back(*path);
   }
   return paths;
 }

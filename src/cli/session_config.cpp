@@ -2,13 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-
 #include "base/environment.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "config/variables.h"
 #include "telemetry/gpu_libraries.h"
+#include "text/words.h"
 
 namespace tprimat::cli {
 namespace {
@@ -37,13 +36,12 @@ std::optional<int64_t> find_stated_count(const suite::ConfigSources& sources, Pl
   const std::string name = fmt::format("hardware.platforms.{}.num_gpus", enum_name(platform));
   std::optional<int64_t> count;
   const auto take = [&](const std::string& text) {
-    int64_t value = 0;
-    const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (failure == std::errc() && end == text.data() + text.size()) count = value;
+    if (const auto value = parse_number<int64_t>(text)) count = value;
   };
-  const auto variable =
-      sources.environment.find(platform == Platform::amd ? "CONFIG_AMD_NUM_GPUS" : "CONFIG_NVD_NUM_GPUS");
-  if (variable != sources.environment.end()) take(variable->second);
+  for (const suite::ConfigVariable& variable : suite::named_variables())
+    if (const std::string* text = suite::find_variable(sources.environment, variable.name);
+        variable.path == name && text)
+      take(*text);
   for (const std::string& each : sources.overrides)
     if (is_of_key(each, name)) take(each.substr(each.find('=') + 1));
   return count;

@@ -105,7 +105,7 @@ def check_bash(script, commands, folder):
 
 def check_zsh(script, commands, folder):
     if not shutil.which("zsh"):
-        print("zsh is not installed: its completion is not loaded")
+        print("not checked: the completion for zsh, which is not installed: apt-get install zsh")
         return []
     load = 'autoload -Uz compinit && compinit -u -d "$2" && source "$1" && print $_comps[tprimat] && print -l ${(ok)functions[(I)_tprimat*]}'
     done = run(["zsh", "-fc", load, "zsh", script, str(folder / "zcompdump")], env={**os.environ, "HOME": str(folder)})
@@ -121,7 +121,7 @@ def check_zsh(script, commands, folder):
 
 def check_fish(script, folder):
     if not shutil.which("fish"):
-        print("fish is not installed: its completion is not used")
+        print("not checked: the completion for fish, which is not installed: apt-get install fish")
         return []
     lines = "\n".join(f"echo '#'; complete -C '{line}'" for line, _ in FISH_CASES)
     done = run(["fish", "--no-config", "-c", f"source {script}\n{lines}"], cwd=folder, env={**os.environ, "HOME": str(folder)})
@@ -159,7 +159,7 @@ def check_pages(pages, commands):
             done = run([tool, *words, str(page)])
             if done.returncode != 0 or done.stdout or done.stderr:
                 failures.append(f"{tool} {page.name}: {(done.stdout + done.stderr)[:400]}")
-    print(f"pages read by {', '.join(tool for tool, _ in tools) or 'neither groff nor mandoc, which are not installed'}")
+    print(f"pages read by {', '.join(tool for tool, _ in tools) or 'neither groff nor mandoc: apt-get install groff mandoc'}")
     return failures
 
 

@@ -189,7 +189,8 @@ def can_mount():
 
 def main():
     if not can_mount():
-        print("skipped: no mount namespace can be made here, which gives each pod a folder of its own")
+        print("skipped: no mount namespace can be made here, which gives each pod a folder of its own; run it as root, outside a "
+              "container without CAP_SYS_ADMIN")
         return SKIPPED
     program = str(pathlib.Path(sys.argv[1]).resolve())
     chosen = [case for case in CASES if not sys.argv[2:] or case.__name__ in sys.argv[2:]]

@@ -209,7 +209,7 @@ def main():
             CHECKS[name][0](scratch / "out", result)
             print(f"{name}: read back")
     for name in CHECKS.keys() - set(installed):
-        print(f"{name}: skipped, {CHECKS[name][1]} is not installed")
+        print(f"{name}: skipped, {CHECKS[name][1]} is not installed: pip install -r tests/parity/requirements.txt")
     print("\n".join(failures) or "every export holds what the result holds")
     sys.exit(1 if failures else 0)
 

@@ -22,7 +22,7 @@ try:
     import yaml
     from kubeflow_trainer_api.models import JobsetV1alpha2JobSet
 except ImportError as error:
-    print(f"skipped: {error}")
+    print(f"skipped: {sys.executable}: {error}; pip install -r tests/parity/requirements.txt, or name another in TPRIMAT_PYTHON")
     sys.exit(77)
 
 CONFIGS = pathlib.Path(__file__).resolve().parent.parent.parent / "configs"

@@ -240,6 +240,10 @@ MappedFile::MappedFile(const std::filesystem::path& path) {
   bytes_ = {static_cast<const std::byte*>(start), size};
 }
 
+bool is_in_folder(std::string_view path, std::string_view folder) {
+  return path == folder || (path.starts_with(folder) && path[folder.size()] == '/');
+}
+
 MappedFile::~MappedFile() {
   if (!bytes_.empty()) ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
 }

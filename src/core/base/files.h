@@ -30,6 +30,9 @@ class Descriptor {
   int number_ = -1;
 };
 
+// Whether the path is the folder or lies in it; both absolute. Looks at no file.
+bool is_in_folder(std::string_view path, std::string_view folder);
+
 // The whole file, or all that comes through a pipe: see open_input. Throws Error that names the path and the system's
 // reason.
 std::string read_file(const std::filesystem::path& path);

@@ -31,11 +31,6 @@ bool shares_memory(const RunResult& result) {
   return result.platform == Platform::cpu && device_count(result).value_or(1) != 1;
 }
 
-Value plain(double value) {
-  if (!std::isfinite(value)) return std::nullopt;
-  return Estimate{value, {}, {}};
-}
-
 // A log may begin at step 1000, or with the mean of the first ten.
 bool begins_later(const RunResult& result) {
   if (!result.steps) return false;
@@ -46,6 +41,11 @@ bool begins_later(const RunResult& result) {
 }
 
 }  // namespace
+
+std::optional<Estimate> plain(const std::optional<double>& value) {
+  if (!value || !std::isfinite(*value)) return std::nullopt;
+  return Estimate{*value, {}, {}};
+}
 
 std::optional<Estimate> read_first_step(const RunResult& result) {
   if (result.step_times.empty() || begins_later(result)) return std::nullopt;
@@ -59,8 +59,7 @@ std::optional<Estimate> read_total_time(const RunResult& result) {
 
 std::optional<Estimate> read_time_to_train(const RunResult& result) {
   const auto& time = result.time_to_train;
-  if (!time || !time->is_success() || !(time->seconds.value_or(0) > 0)) return std::nullopt;
-  return Estimate{*time->seconds, {}, {}};
+  return time && time->counts() ? plain(time->seconds) : std::nullopt;
 }
 
 std::optional<Estimate> read_final_loss(const RunResult& result) {

@@ -7,6 +7,8 @@
 // Readers of the metrics that are more than a look-up. Each figure is absent where an input is unknown.
 namespace tprimat {
 
+std::optional<Estimate> plain(const std::optional<double>& value);  // without an interval; absent unless finite
+
 std::optional<Estimate> read_first_step(const RunResult& result);  // absent where the log begins later
 std::optional<Estimate> read_total_time(const RunResult& result);
 std::optional<Estimate> read_time_to_train(const RunResult& result);  // an aborted run did not reach its target

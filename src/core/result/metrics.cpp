@@ -13,11 +13,6 @@ namespace {
 
 using Value = std::optional<Estimate>;
 
-Value plain(const std::optional<double>& value) {
-  if (!value || !std::isfinite(*value)) return std::nullopt;
-  return Estimate{*value, {}, {}};
-}
-
 Value read_mean_step_time(const RunResult& result) {
   if (result.statistics)
     return Estimate{result.statistics->mean, result.statistics->ci95_low, result.statistics->ci95_high};

@@ -45,6 +45,9 @@ std::string print_schema();
 // ordinary reader: older and newer versions, damaged files, values of a wrong type.
 std::optional<RunResult> read_current_result(std::string_view text);
 
+// The note on an older file that states no model, after "older file: ".
+inline constexpr char k_no_shape_note[] = "shape and precision of the model not given: no FLOPs, no MFU";
+
 // A result file brought to the keys of schema version 1. Each assumption is added to `notes` as a sentence. Files of
 // version 1 stay as they are. Files without a version are older: raw_step_times, "N/A" for unknown values, a
 // framework's name as software stack, no model, no status ... `file_name` is the last source of platform, framework and

@@ -20,6 +20,8 @@ struct TimeToTrain {
   std::optional<std::string> target_source;
 
   bool is_success() const { return status == "success"; }
+  bool has_time() const { return seconds.value_or(0) > 0; }
+  bool counts() const { return is_success() && has_time(); }  // an aborted run did not reach its target
 
   static constexpr auto fields() {
     using T = TimeToTrain;

@@ -154,7 +154,7 @@ class Upgrade {
       if (!model.empty()) note("model taken from the file name: {}", model);
     }
     json_["model_info"] = Json{{"name", model}};
-    note("shape and precision of the model not given: no FLOPs, no MFU");
+    note(k_no_shape_note);
   }
 
   void settle_strategy() {

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/printable.h"
+#include "text/words.h"
 
 namespace tprimat {
 namespace {
@@ -14,10 +15,6 @@ constexpr size_t k_max_label = 63, k_max_name = 253;
 
 bool consists_of(std::string_view text, const std::string& characters) {
   return !text.empty() && text.find_first_not_of(characters) == std::string_view::npos;
-}
-
-bool is_alphanumeric(char c) {
-  return k_small_letters.find(c) != std::string_view::npos || k_capital_letters.find(c) != std::string_view::npos;
 }
 
 bool begins_properly(std::string_view text) { return is_alphanumeric(text.front()) && is_alphanumeric(text.back()); }
@@ -109,10 +106,6 @@ bool is_kubernetes_label(std::string_view text) {
 
 bool is_kubernetes_name(std::string_view text) {
   return text.size() <= k_max_name && consists_of(text, std::string(k_small_letters) + "-.") && begins_properly(text);
-}
-
-bool is_in_folder(std::string_view path, std::string_view folder) {
-  return path == folder || (path.starts_with(folder) && path[folder.size()] == '/');
 }
 
 }  // namespace tprimat

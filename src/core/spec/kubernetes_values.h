@@ -44,7 +44,4 @@ bool is_kubernetes_label(std::string_view text);
 // The same with dots, as in the names of claims and secrets.
 bool is_kubernetes_name(std::string_view text);
 
-// Whether the path is the folder or lies in it; both absolute.
-bool is_in_folder(std::string_view path, std::string_view folder);
-
 }  // namespace tprimat

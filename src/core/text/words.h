@@ -14,6 +14,8 @@ constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 constexpr bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
 constexpr bool is_letter(char c) { return is_upper(c) || (c >= 'a' && c <= 'z'); }
 
+constexpr bool is_alphanumeric(char c) { return is_digit(c) || is_letter(c); }
+
 // One or more digits, and nothing else.
 constexpr bool is_all_digits(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), is_digit);

@@ -85,9 +85,7 @@ Evidences find_difference(const Contender& reference, const Contender& subject) 
 
 }  // namespace
 
-bool has_time_to_train(const RunResult& run) {
-  return run.time_to_train && run.time_to_train->is_success() && run.time_to_train->seconds.value_or(0) > 0;
-}
+bool has_time_to_train(const RunResult& run) { return run.time_to_train && run.time_to_train->counts(); }
 
 bool stands_for_rate(const RunResult& run) { return run.step_times.empty() && has_time_to_train(run); }
 

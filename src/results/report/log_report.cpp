@@ -146,8 +146,7 @@ std::string describe_memory(const RunResult& result) {
 
 // "9.387 min from run_start to run_stop", in MLPerf's unit; of a run that was aborted, until then.
 std::string describe_time_to_train(const TimeToTrain& time) {
-  if (!(time.seconds.value_or(0) > 0))
-    return time.is_success() ? "not known: run_start and run_stop do not give it" : "";
+  if (!time.has_time()) return time.is_success() ? "not known: run_start and run_stop do not give it" : "";
   return fmt::format("{} min from run_start to run_stop{}", format_significant(*time.seconds / 60, 4),
                      time.is_success() ? "" : ", without reaching the target");
 }
@@ -223,7 +222,7 @@ Json file_to_json(const ExtractedFile& file) {
   entry["format"] = file.result.source.format.value_or("");
   entry["status"] = std::string(enum_name(file.result.status));
   if (file.result.status_reason) entry["status_reason"] = *file.result.status_reason;
-  if (const auto& time = file.result.time_to_train; time && time->seconds.value_or(0) > 0)
+  if (const auto& time = file.result.time_to_train; time && time->has_time())
     entry["time_to_train_seconds"] = *time->seconds;
   if (file.result.performance_metrics) entry["steps"] = file.result.performance_metrics->total_steps;
   if (file.result.statistics) entry["median_step_time_seconds"] = file.result.statistics->median;

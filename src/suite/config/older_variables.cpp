@@ -18,11 +18,6 @@ constexpr std::pair<const char*, const char*> k_of_layout[] = {{"TP", "tensor_mo
 // Platforms as those scripts call them.
 constexpr std::pair<const char*, const char*> k_platforms[] = {{"NVIDIA", "nvd"}, {"AMD", "amd"}};
 
-std::string upper(std::string text) {
-  for (char& c : text) c = std::isalnum(static_cast<unsigned char>(c)) ? static_cast<char>(std::toupper(c)) : '_';
-  return text;
-}
-
 void add_layout(const YamlNode& tree, const std::string& prefix, const std::string& path,
                 std::vector<ConfigVariable>& variables) {
   if (find_path(tree, path) == nullptr) return;
@@ -66,11 +61,11 @@ std::vector<ConfigVariable> older_variables_of(const YamlNode& tree, const std::
                                                         {"_ACT_CHECKPOINT", options + ".activation_checkpointing"}};
     for (const auto& [ending, key] : keys) variables.push_back({prefix + ending, is_configured ? key : ""});
     for (const YamlEntry& model : models)
-      add_layout(tree, fmt::format("CONFIG_{}_{}", upper(model.key), name),
+      add_layout(tree, fmt::format("CONFIG_{}_{}", upper_path(model.key), name),
                  fmt::format("parallelism.{}.{}.{}", strategy, model.key, platform), variables);
   }
   for (const YamlEntry& model : models) {
-    const std::string prefix = fmt::format("CONFIG_{}", upper(model.key));
+    const std::string prefix = fmt::format("CONFIG_{}", upper_path(model.key));
     variables.push_back({prefix + "_PRIMUS_CONFIG", fmt::format("models.{}.primus_config", model.key)});
     variables.push_back({prefix + "_LOG_FILE", ""});
   }

@@ -12,12 +12,6 @@
 namespace tprimat::suite {
 namespace {
 
-std::string upper_path(const std::string& path) {
-  std::string name = path;
-  for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? static_cast<char>(std::toupper(c)) : '_';
-  return name;
-}
-
 std::vector<std::string> platform_spellings(const std::string& platform) {
   std::vector<std::string> spellings;
   for (const auto& [value, name] : EnumNames<Platform>::values)
@@ -142,6 +136,13 @@ void expand_at(YamlNode& node, const std::string& path, const Expander& expander
 }
 
 }  // namespace
+
+std::string upper_path(std::string path) {
+  for (char& c : path) c = std::isalnum(static_cast<unsigned char>(c)) ? static_cast<char>(std::toupper(c)) : '_';
+  return path;
+}
+
+std::string log_variable(const std::string& model) { return upper_path(model) + "_LOG"; }
 
 const std::vector<ConfigVariable>& named_variables() {
   static const std::vector<ConfigVariable> variables =

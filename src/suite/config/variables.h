@@ -16,6 +16,12 @@ struct ConfigVariable {
   std::string path;  // "training.data.seq_length"
 };
 
+// "training.data.seq_length" -> "TRAINING_DATA_SEQ_LENGTH"
+std::string upper_path(std::string path);
+
+// The variable that names a model's log: LLAMA_LOG.
+std::string log_variable(const std::string& model);
+
 // The variables with their own names: FRAMEWORKS, PARALLEL, TRAIN_ITERS, CONFIG_OUTPUT_DIR, PRIMUS_PATH ...
 const std::vector<ConfigVariable>& named_variables();
 

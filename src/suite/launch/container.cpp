@@ -7,10 +7,10 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/files.h"
 #include "launch/apptainer.h"
 #include "launch/installed.h"
 #include "launch/launchers/start_ranks.h"
-#include "spec/kubernetes_values.h"
 
 namespace tprimat::suite {
 namespace {

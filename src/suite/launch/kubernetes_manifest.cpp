@@ -7,6 +7,7 @@
 
 #include "base/environment.h"
 #include "base/error.h"
+#include "base/files.h"
 #include "base/printable.h"
 #include "launch/container.h"
 #include "launch/kubernetes_start.h"

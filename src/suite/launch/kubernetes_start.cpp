@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/files.h"
 #include "launch/argument_list.h"
 #include "launch/mounted_program.h"
 #include "spec/kubernetes_values.h"

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "config/values.h"
 #include "launch/frameworks.h"
 #include "result/summary.h"
 #include "spec/hardware_catalogue.h"
 #include "text/format.h"
-#include "text/words.h"
 
 namespace tprimat::suite {
 namespace {
@@ -20,13 +20,6 @@ std::string show(const T& value) {
     return std::string(enum_name(value));
   else
     return fmt::format("{}", value);
-}
-
-// Whether two names are of the same device; nothing where a name is of none that the catalogue knows.
-std::optional<bool> is_same_device(const std::string& a, const std::string& b) {
-  if (a == b) return true;
-  const auto one = find_hardware(a), other = find_hardware(b);
-  return one && other ? std::optional(one->id == other->id) : std::nullopt;
 }
 
 class FactCollection {
@@ -194,8 +187,7 @@ class FactCollection {
         facts_.known.device = setup.device_model, assume("gpu_info.device_name", setup.device_model, *from, key);
       return true;
     }
-    const auto is_same = is_same_device(logged, setup.device_model);
-    if (is_same.value_or(false)) return true;
+    if (is_same_device(logged, setup.device_model)) return true;
     warn(fmt::format("the device of the log is {}, but {} has {} {}: the log's device is used, without a price", logged,
                      configuration_.origin.place, key, setup.device_model));
     return false;
@@ -222,7 +214,7 @@ class FactCollection {
   // The price of all devices of the run, which may be others than those of the configuration.
   void take_price(const PlatformSetup& setup) {
     const std::string key = "benchmarking.enhanced_metrics.cloud_costs";
-    const YamlNode* prices = find(key);
+    const YamlNode* prices = find_path(configuration_.settings, key);
     const auto devices = facts_.known.devices ? facts_.known.devices : device_count(result_);
     if (!setup.usd_per_hour || prices == nullptr || prices->entries.empty() || !devices) return;
     const double usd = *setup.usd_per_hour * static_cast<double>(*devices) / static_cast<double>(setup.num_devices);
@@ -259,16 +251,9 @@ class FactCollection {
     facts_.known.assumed.push_back({key, value, from, setting});
   }
 
-  const YamlNode* find(const std::string& path) const {
-    const YamlNode* node = &configuration_.settings;
-    for (const std::string_view key : split(path, '.'))
-      if (node != nullptr) node = node->find(key);
-    return node;
-  }
-
   // Who states the value of a key: "config.yaml", "environment TRAIN_ITERS", "--set ..."; nothing for a default.
   std::optional<std::string> source_of(const std::string& path) const {
-    const YamlNode* node = find(path);
+    const YamlNode* node = find_path(configuration_.settings, path);
     if (node == nullptr) return std::nullopt;
     switch (node->origin.provenance) {
       case Provenance::environment:

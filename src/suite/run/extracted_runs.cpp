@@ -99,14 +99,21 @@ ConfiguredFacts known_facts(const logs::ReadLog& read, const std::string& path, 
                               given);
 }
 
+// The result that is read as a log; nothing for other logs, and for a compressed one, whose series alone are read.
+std::optional<RunResult> find_older_result(const logs::ReadLog& read, const std::string& path) {
+  if (read.dialect == nullptr || read.dialect->id != "result" || path == "-") return std::nullopt;
+  try {
+    return load_run_result(path);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
 // A result of older scripts may state framework, platform and model in its name alone: train_amd_prim_qwen.json.
 // `label` is the model's name, from which no size follows.
-void add_facts_of_name(const logs::ReadLog& read, const std::string& path, ExtractOptions& options,
-                       std::string& label) try {
-  if (read.dialect == nullptr || read.dialect->id != "result" || path == "-") return;
+void add_facts_of_name(const logs::ReadLog& read, const RunResult& named, ExtractOptions& options, std::string& label) {
   constexpr const char* k_name = "the file's name";
   logs::KnownFacts& known = options.known;
-  const RunResult named = load_run_result(path);
   const logs::LoggedFacts& stated = read.log.facts;
   if (!known.framework && !stated.framework) known.framework = named.framework, known.framework_from = k_name;
   if (!known.platform && !stated.platform && named.platform) {
@@ -121,19 +128,15 @@ void add_facts_of_name(const logs::ReadLog& read, const std::string& path, Extra
     label = model;
     known.assumed.push_back({"model_info.name", model, k_name});
   }
-} catch (const Error&) {  // compressed: what it states itself was read
 }
 
 // What an older result states beside its series, and no log does.
-void keep_facts_of_result(const logs::ReadLog& read, const std::string& path, RunResult& result) try {
-  if (read.dialect == nullptr || read.dialect->id != "result" || path == "-") return;
-  const RunResult older = load_run_result(path);
+void keep_facts_of_result(const RunResult& older, RunResult& result) {
   if (result.timestamp.empty()) result.timestamp = older.timestamp;
   auto& strategy = result.parallelism_config.strategy_name;
   if (!strategy) strategy = older.parallelism_config.strategy_name;
   if (result.derived.mfu)
-    std::erase_if(result.warnings, [](const std::string& each) { return each.ends_with("no FLOPs, no MFU"); });
-} catch (const Error&) {  // compressed: its series was read
+    std::erase_if(result.warnings, [](const std::string& each) { return each.ends_with(k_no_shape_note); });
 }
 
 }  // namespace
@@ -143,12 +146,13 @@ std::vector<RunResult> extract_runs(const std::string& path, const ExtractOption
   for (const logs::ReadLog& read : logs::choose_attempts(logs::read_log(path, {asked.format}), asked.attempts)) {
     ExtractOptions options = asked;
     std::string label;
-    add_facts_of_name(read, path, options, label);
+    const std::optional<RunResult> older = find_older_result(read, path);
+    if (older) add_facts_of_name(read, *older, options, label);
     const ConfiguredFacts facts = known_facts(read, path, options);
     if (!facts.family.empty()) label = facts.family;
     results.push_back(logs::make_result(read, path, facts.known));
     if (!label.empty()) results.back().model_info.name = label;
-    keep_facts_of_result(read, path, results.back());
+    if (older) keep_facts_of_result(*older, results.back());
     for (const std::string& warning : facts.warnings) add_warning(results.back(), warning);
     join_telemetry(results.back(), options.telemetry);
     logs::KnownFacts unconfigured = asked.known;

@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "base/error.h"
+#include "config/variables.h"
 #include "extract/read_log.h"
 #include "extract/to_result.h"
 #include "result/result_file.h"
@@ -26,14 +27,6 @@ namespace fs = std::filesystem;
 constexpr size_t k_max_opened = 200;                 // logs, the newest first
 constexpr int64_t k_head_bytes = int64_t{64} << 20;  // of a log, to tell what it is
 constexpr double k_slack_of_series_seconds = 3600;   // an event file is written longer than the console log
-
-std::string variable_of(const std::string& model) {
-  std::string name = model + "_LOG";
-  for (char& c : name)
-    c = std::isalnum(static_cast<unsigned char>(c)) ? static_cast<char>(std::toupper(static_cast<unsigned char>(c)))
-                                                    : '_';
-  return name;
-}
 
 // The logs whose results lie in the output folder.
 class KnownResults {
@@ -140,7 +133,7 @@ class LogGathering {
   void take_variables() {
     std::vector<Problem> problems;
     for (const ModelEntry& entry : configuration_.experiment.models) {
-      const std::string variable = variable_of(entry.spec.name);
+      const std::string variable = log_variable(entry.spec.name);
       gathering_.variables.push_back(variable);
       const auto path = request_.environment.find(variable);
       if (path == request_.environment.end() || path->second.empty()) continue;

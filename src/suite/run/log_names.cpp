@@ -16,13 +16,13 @@ constexpr const char* k_names_of_primus[] = {"log_mp_pretrain", "log_torchrun_pr
 // "attempt_2" -> 2.
 std::optional<int> number_behind(const std::string& part, std::string_view word) {
   if (!part.starts_with(word)) return std::nullopt;
-  return parse_number<int>(std::string_view(part).substr(word.size()));
+  return tprimat::parse_number<int>(std::string_view(part).substr(word.size()));
 }
 
 std::vector<std::string_view> split_words(std::string& name) {
   name = lower_case(name);
   std::ranges::replace_if(
-      name, [](char c) { return !is_digit(c) && !is_letter(c); }, '_');
+      name, [](char c) { return !is_alphanumeric(c); }, '_');
   std::vector<std::string_view> words;
   for (const std::string_view word : split(name, '_'))
     if (!word.empty()) words.push_back(word);

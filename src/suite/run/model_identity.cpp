@@ -16,8 +16,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_alphanumeric(char c) { return is_digit(c) || is_letter(c); }
-
 // "Llama 3.1 8B" -> "llama318b"
 std::string squeeze(std::string_view text) {
   std::string letters = lower_case(text);
@@ -38,7 +36,7 @@ std::optional<double> find_size(std::string_view text) {
     while (end < text.size() && (is_digit(text[end]) || text[end] == '.')) ++end;
     const bool ends_word = end + 1 == text.size() || (end + 1 < text.size() && !is_alphanumeric(text[end + 1]));
     if (end == text.size() || !ends_word || (text[end] != 'b' && text[end] != 'm')) continue;
-    if (const auto number = parse_number<double>(text.substr(begin, end - begin)))
+    if (const auto number = tprimat::parse_number<double>(text.substr(begin, end - begin)))
       return *number * (text[end] == 'b' ? 1e9 : 1e6);
   }
   return std::nullopt;
@@ -82,7 +80,7 @@ std::string_view version_in(std::string_view text, bool at_begin) {
                                                                 is_digit(text[end - 1]) && is_digit(text[end + 1]))))
       ++end;
     const std::string_view word = text.substr(begin, end - begin);
-    const bool is_version = parse_number<double>(word).has_value() && word.find('.') <= k_max_digits;
+    const bool is_version = tprimat::parse_number<double>(word).has_value() && word.find('.') <= k_max_digits;
     const bool is_short = is_all_digits(word) && word.size() <= k_max_digits;
     if (is_version || is_short) return word;
     if (at_begin) return "";

@@ -135,7 +135,7 @@ void add_plan(TextTable& table, const LayoutPlan& plan) {
 std::optional<size_t> parse_top(std::string_view text) {
   constexpr std::string_view k_key = "top=";
   if (!text.starts_with(k_key)) return std::nullopt;
-  const auto count = parse_number<size_t>(text.substr(k_key.size()));
+  const auto count = tprimat::parse_number<size_t>(text.substr(k_key.size()));
   return count && *count >= 1 && *count <= k_max_top ? count : std::nullopt;
 }
 
