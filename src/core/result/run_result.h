@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "result/expert_figures.h"
 #include "result/kinds.h"
 #include "result/machine_finding.h"
 #include "result/run_figures.h"
@@ -75,7 +76,8 @@ struct TrainingConfig : TrainingSettings {
 struct ParallelismConfig {
   std::optional<std::string> strategy_name;
   std::optional<int64_t> tensor_model_parallel_size, pipeline_model_parallel_size, data_parallel_size,
-      context_parallel_size, gradient_accumulation_steps, virtual_pipeline_model_parallel_size, zero_stage;
+      context_parallel_size, gradient_accumulation_steps, virtual_pipeline_model_parallel_size,
+      expert_model_parallel_size, expert_tensor_parallel_size, zero_stage;
   std::optional<bool> sequence_parallel, embedding_and_loss_as_layers;
   static constexpr auto fields() {
     using P = ParallelismConfig;
@@ -87,6 +89,8 @@ struct ParallelismConfig {
                       field("gradient_accumulation_steps", &P::gradient_accumulation_steps, "GA"),
                       field("virtual_pipeline_model_parallel_size", &P::virtual_pipeline_model_parallel_size,
                             "VP: pipeline stages of a rank"),
+                      field("expert_model_parallel_size", &P::expert_model_parallel_size, "EP"),
+                      field("expert_tensor_parallel_size", &P::expert_tensor_parallel_size, "ETP"),
                       field("zero_stage", &P::zero_stage,
                             "ZeRO: the data-parallel ranks shard 1 optimizer states, 2 also gradients, 3 also weights"),
                       field("embedding_and_loss_as_layers", &P::embedding_and_loss_as_layers,
@@ -147,6 +151,7 @@ struct RunResult {
   Warmup warmup;
   std::optional<StepStatistics> statistics;
   Derived derived;
+  std::optional<ExpertFigures> experts;      // of a mixture of experts; absent: nothing is known of its routing
   std::optional<TimeToTrain> time_to_train;  // of a training that ends at a target quality
   std::optional<Prediction> prediction;
   std::vector<TelemetrySummary> telemetry;
@@ -197,6 +202,7 @@ struct RunResult {
         field("warmup", &R::warmup, "steps left out of the steady state"),
         field("statistics", &R::statistics, "of the steady step times"),
         field("derived", &R::derived, "figures computed from the above by named formulas"),
+        field("experts", &R::experts, "routing of a mixture of experts; absent: nothing is known of it"),
         field("time_to_train", &R::time_to_train, "time to a target quality; absent: the training has none"),
         field("prediction", &R::prediction, "the planner's prediction for the run; absent: none was made"),
         field("telemetry", &R::telemetry, "readings of the machine's sensors"),

@@ -23,6 +23,10 @@ struct StepRecord {
   std::optional<double> loss_scale;           // fp16
   std::optional<bool> skipped;                // true: the update was left out (overflow, NaN, spike)
   std::optional<double> validation_loss;      // of an evaluation after the step, nats; its time is not in time_seconds
+  std::optional<double> expert_load;          // tokens of the fullest expert / mean, averaged over the layers
+  std::optional<double> dropped_share;        // of the token's expert places, dropped for want of capacity
+  std::optional<double> aux_loss;             // of the router's balance, as added to the loss: coefficient included
+  std::optional<double> z_loss;               // of the router's logits, likewise
   std::optional<double> unix_time;            // end of the step, seconds since 1970
 
   static constexpr auto fields() {
@@ -38,6 +42,10 @@ struct StepRecord {
                       field("loss_scale", &S::loss_scale, "loss scale of the step (fp16)"),
                       field("skipped", &S::skipped, "the update was left out"),
                       field("validation_loss", &S::validation_loss, "loss on the validation split, nats"),
+                      field("expert_load", &S::expert_load, "tokens of the fullest expert / mean, over the layers"),
+                      field("dropped_share", &S::dropped_share, "share of the tokens' expert places that were dropped"),
+                      field("aux_loss", &S::aux_loss, "router's balancing loss, coefficient included"),
+                      field("z_loss", &S::z_loss, "loss of the router's logits, coefficient included"),
                       field("unix_time", &S::unix_time, "end of the step, s since 1970"));
   }
 };

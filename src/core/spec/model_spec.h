@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "base/error.h"
+#include "spec/attention.h"
+#include "spec/experts.h"
 #include "spec/names.h"
 #include "text/fields.h"
 
@@ -65,9 +67,20 @@ struct ModelSpec {
   double rope_theta = 10000.0;
   std::optional<RopeScaling> rope_scaling;
   double norm_eps = 1e-5;
-  std::optional<int64_t> sliding_window;  // keys each query sees
-  std::optional<int64_t> num_experts;     // mixture of experts: experts per layer, with a router
-  std::optional<int64_t> experts_per_token;
+  std::optional<int64_t> sliding_window;         // keys each query sees
+  std::optional<int64_t> full_attention_layers;  // layers that ignore sliding_window
+  std::optional<bool> attention_sinks;           // a learned logit per head that takes attention away (gpt-oss)
+  std::optional<LatentAttention> latent_attention;
+  std::optional<MambaMixers> mamba;          // a hybrid
+  std::optional<Experts> experts;            // a mixture of experts; absent: dense
+  std::optional<int64_t> prediction_layers;  // layers that predict further tokens, MTP (arXiv 2412.19437, section 2.2)
+  std::optional<bool> shared_prediction;     // one block whose weights all of them share
+
+  bool is_sparse() const { return experts.has_value(); }
+  int64_t attention_layers() const { return mamba ? mamba->attention_layers : num_layers; }
+  int64_t mlp_layers() const { return mamba ? num_layers - mamba->layers - mamba->attention_layers : num_layers; }
+  int64_t expert_layers() const { return experts ? experts->layers(mlp_layers()) : 0; }
+  int64_t dense_layers() const { return mlp_layers() - expert_layers(); }  // with a dense MLP
 
   static constexpr auto fields() {
     using M = ModelSpec;
@@ -92,8 +105,13 @@ struct ModelSpec {
         field("rope_scaling", &M::rope_scaling, "scaling of the rotary frequencies"),
         field("norm_eps", &M::norm_eps, "epsilon inside the norm's square root"),
         field("sliding_window", &M::sliding_window, "keys each query sees, in tokens"),
-        field("num_experts", &M::num_experts, "experts per layer"),
-        field("experts_per_token", &M::experts_per_token, "experts each token is routed to"));
+        field("full_attention_layers", &M::full_attention_layers, "layers that ignore the sliding window"),
+        field("attention_sinks", &M::attention_sinks, "each head has a learned logit that takes attention away"),
+        field("latent_attention", &M::latent_attention, "multi-head latent attention (MLA)"),
+        field("mamba", &M::mamba, "Mamba-2 mixers of a hybrid"),
+        field("experts", &M::experts, "mixture of experts; absent: a dense model"),
+        field("prediction_layers", &M::prediction_layers, "layers that predict further tokens (MTP)"),
+        field("shared_prediction", &M::shared_prediction, "these layers share the weights of one block"));
   }
   bool operator==(const ModelSpec&) const = default;
 };

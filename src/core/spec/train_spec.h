@@ -59,9 +59,13 @@ struct ParallelSpec {
   int64_t virtual_pipeline = 1;
   int64_t data = 1;
   int64_t context = 1;
-  bool sequence_parallel = false;  // norms and dropout split over the tensor-parallel group
-  bool ends_as_layers = false;     // embedding and loss count as layers where the stages are cut
+  bool sequence_parallel = false;        // norms and dropout split over the tensor-parallel group
+  bool ends_as_layers = false;           // embedding and loss count as layers where the stages are cut
+  std::optional<int64_t> expert;         // EP: ranks that share a layer's routed experts; it divides TP x CP x DP
+  std::optional<int64_t> expert_tensor;  // ETP: ranks that split one routed expert
   int64_t zero_stage = 0;  // state that the data-parallel ranks shard: 1 optimizer, 2 also gradients, 3 also weights
+  int64_t expert_ranks() const { return expert.value_or(1); }
+  int64_t expert_tensor_ranks() const { return expert_tensor.value_or(1); }
   int64_t ranks() const { return tensor * pipeline * data * context; }
   // What PP x VP divides: layers, and embedding and loss where they count as such.
   int64_t pipeline_units(int64_t num_layers) const { return num_layers + (ends_as_layers ? 2 : 0); }
@@ -74,6 +78,8 @@ struct ParallelSpec {
         field("pipeline_model_parallel_size", &P::pipeline, "PP"),
         field("virtual_pipeline_model_parallel_size", &P::virtual_pipeline, "pipeline stages per rank"),
         field("data_parallel_size", &P::data, "DP"), field("context_parallel_size", &P::context, "CP"),
+        field("expert_model_parallel_size", &P::expert, "EP: ranks that share a layer's routed experts"),
+        field("expert_tensor_parallel_size", &P::expert_tensor, "ETP: ranks that split one routed expert"),
         field("sequence_parallel", &P::sequence_parallel, "SP: norms split over the TP group"),
         field("embedding_and_loss_as_layers", &P::ends_as_layers,
               "the embedding and the loss count as one layer each when the pipeline splits the model"),
@@ -182,8 +188,10 @@ struct TrainSpec {
   int64_t seed = 42;
   int64_t threads = 0;  // CPU threads; 0: all that this process may use
   Recompute recompute = Recompute::none;
-  std::optional<Offload> offload;  // unstated: none
-  LossScaleSpec loss_scale;        // fp16 only
+  std::optional<Offload> offload;        // unstated: none
+  std::optional<Routing> routing;        // of a mixture of experts; unstated: learned
+  std::optional<Dispatcher> dispatcher;  // of a mixture of experts; unstated: all-to-all
+  LossScaleSpec loss_scale;              // fp16 only
   AnomalySpec anomalies;
   EvaluationSpec evaluation;
   CheckpointSpec checkpoint;
@@ -209,6 +217,8 @@ struct TrainSpec {
         field("threads", &T::threads, "CPU threads; 0 for all"),
         field("recompute", &T::recompute, "activations that the backward pass computes again"),
         field("offload", &T::offload, "what the host's memory keeps instead of the GPU's"),
+        field("routing", &T::routing, "who chooses the experts: learned, or balanced by force; unstated: learned"),
+        field("dispatcher", &T::dispatcher, "how tokens reach their experts' ranks; unstated: alltoall"),
         field("loss_scale", &T::loss_scale, "dynamic loss scaling of fp16"),
         field("anomalies", &T::anomalies, "what happens when a step goes wrong"),
         field("evaluation", &T::evaluation, "loss on the validation split"),
