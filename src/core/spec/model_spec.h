@@ -119,6 +119,10 @@ struct ModelSpec {
 // The problems of a shape, as sentences ("hidden_size 4096 is not ..."); empty when it is sound. Each names `where`.
 std::vector<Problem> check_model(const ModelSpec& model, const std::string& where);
 
+// What a shape has beyond a dense Transformer with one kind of attention: "mixtures of experts", "latent attention".
+// Empty for the shapes that the native trainer knows.
+std::vector<std::string> list_special_parts(const ModelSpec& model);
+
 // Layers that a model of this kind has at least.
 int64_t least_layers(const ModelSpec& model);
 
