@@ -156,7 +156,7 @@ std::vector<ExpertPair> pairs_of_unknown_routing() {
 // Active and total counts, experts counted dense, and loads that move.
 std::vector<ExpertPair> pairs_of_readings() {
   using enum Answer;
-  constexpr int64_t k_active_of_mixtral = 12'879'925'248;
+  static constexpr int64_t k_active_of_mixtral = 12'879'925'248;
   const Edit counts_active = facts([](RunResult& r) { r.model_info.num_parameters = k_active_of_mixtral; });
   const Edit counts_all_experts = series([](RunResult& r) {
     const double active = flops_per_token(*r.model_info.shape, 4096, FlopFormula::causal);
