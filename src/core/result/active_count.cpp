@@ -4,10 +4,7 @@ namespace tprimat {
 
 std::optional<double> active_parameters_of(const ModelSpec& shape) {
   if (!shape.experts || !check_model(shape, "").empty()) return std::nullopt;
-  ModelSpec active = shape;
-  active.experts->count = active.experts->per_token;
-  active.experts->groups = active.experts->groups_per_token = 1;
-  return static_cast<double>(count_parameters(active).total());
+  return static_cast<double>(count_parameters(shape).active());
 }
 
 bool is_active_count(double stated, const ModelSpec& shape) {

@@ -134,7 +134,7 @@ void compare_printed_settings(const RunResult& result, std::vector<Contradiction
     add("moe_router_force_load_balancing", std::string(enum_name(*routing)), *forced);
   const auto experts = size_of(settings, "expert_model_parallel_size");
   const auto& shape = result.model_info.shape;
-  if (experts && *experts > 1 && shape && !shape->num_experts)
+  if (experts && *experts > 1 && shape && !shape->experts)
     add("expert_model_parallel_size", "a dense model", fmt::format("{}", *experts));
 }
 

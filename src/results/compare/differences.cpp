@@ -73,15 +73,23 @@ ShapeName name_of(std::string_view key, std::span<const ShapeName> names = k_sha
   return found == names.end() ? ShapeName{key, key.data(), Matter::work} : *found;
 }
 
-// An absent optional figure of a shape is known: the model has no experts, or no window.
-template <class T>
-void compare_field(Evidences& evidence, const char* word, const std::optional<T>& a, const std::optional<T>& b) {
-  if (a == b) return;
-  evidence.push_back({word, a ? words(*a) : "none", b ? words(*b) : "none"});
-}
 template <class T>
 void compare_field(Evidences& evidence, const char* word, const T& a, const T& b) {
   add(evidence, word, a, b);
+}
+// An absent optional figure of a shape is known: the model has no experts, or no window.
+template <class T>
+void compare_field(Evidences& evidence, const char* word, const std::optional<T>& a, const std::optional<T>& b) {
+  if (a != b) evidence.push_back({word, a ? words(*a) : "none", b ? words(*b) : "none"});
+}
+template <Described T>
+void compare_field(Evidences& evidence, const char* word, const std::optional<T>& a, const std::optional<T>& b) {
+  if (a.has_value() != b.has_value()) return evidence.push_back({word, a ? "yes" : "none", b ? "yes" : "none"});
+  if (!a) return;
+  for_each_field<T>([&](const auto& field) {
+    const std::string part = fmt::format("{}: {}", word, field.key);
+    compare_field(evidence, part.c_str(), (*a).*field.member, (*b).*field.member);
+  });
 }
 void compare_field(Evidences& evidence, const char* word, const std::optional<RopeScaling>& a,
                    const std::optional<RopeScaling>& b) {
@@ -93,24 +101,6 @@ void compare_field(Evidences& evidence, const char* word, const std::optional<Ro
   if (a != b) add(evidence, word, describe(a), describe(b));
 }
 
-// Part by part; a part that one side lacks has one line.
-template <class Part>
-void compare_parts(Evidences& evidence, const char* word, const std::optional<Part>& a, const std::optional<Part>& b) {
-  if (a.has_value() != b.has_value()) return add(evidence, word, a.has_value(), b.has_value());
-  if (!a) return;
-  for_each_field<Part>([&](const auto& field) {
-    const std::string part = fmt::format("{}, {}", word, field.key);
-    add(evidence, part.c_str(), (*a).*field.member, (*b).*field.member);
-  });
-}
-void compare_field(Evidences& evidence, const char* word, const std::optional<LatentAttention>& a,
-                   const std::optional<LatentAttention>& b) {
-  compare_parts(evidence, word, a, b);
-}
-void compare_field(Evidences& evidence, const char* word, const std::optional<MambaMixers>& a,
-                   const std::optional<MambaMixers>& b) {
-  compare_parts(evidence, word, a, b);
-}
 // Experts on one side only: check_sparse_against_dense.
 void compare_experts(Evidences& evidence, const std::optional<Experts>& a, const std::optional<Experts>& b,
                      Matter wanted) {

@@ -136,7 +136,8 @@ TEST(Balancing, OfTwoKindsIsAnotherTrainingUnlessForced) {
   EXPECT_EQ(of_pair(a, b, "expert_balancing"), "");
   EXPECT_NE(of_pair(a, b, "balancing_not_shown").find("aux_loss, coefficient 0.01 against nothing stated"),
             std::string::npos);
-  b.result.effective_config = PrintedNames{{"moe_aux_loss_coeff", "0.0"}, {"moe_router_load_balancing_type", "aux_loss"}};
+  b.result.effective_config =
+      PrintedNames{{"moe_aux_loss_coeff", "0.0"}, {"moe_router_load_balancing_type", "aux_loss"}};
   EXPECT_NE(of_pair(a, b, "expert_balancing").find("kind aux_loss against none"), std::string::npos)
       << of_pair(a, b, "expert_balancing");
   a.result.experts->routing = b.result.experts->routing = Routing::balanced;
@@ -148,7 +149,7 @@ TEST(SparseModels, DifferInTheirPartsByName) {
   b.result.model_info.shape->latent_attention = LatentAttention{256, 64, 32, 64};
   b.result.model_info.shape->experts->shared_ffn_hidden_size = 512;
   EXPECT_EQ(of_pair(a, b, "model_shape"),
-            "the models differ in shape: latent attention (MLA) no against yes, FFN size of shared experts 0 against "
+            "the models differ in shape: latent attention (MLA) none against yes, FFN size of shared experts 0 against "
             "512");
   b = sparse("b.json", 2);
   b.result.model_info.shape->experts->router_score = RouterScore::sigmoid;
