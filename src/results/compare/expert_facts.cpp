@@ -26,13 +26,13 @@ const std::string* find_printed(const RunResult& run, Names names) {
   return nullptr;
 }
 
-// "None" and "False" are zero.
+// "None" and "False" are zero, and so is a negative number: Megatron-LM's capacity of -1 limits nothing.
 std::optional<double> number_printed(const RunResult& run, Names names) {
   const std::string* text = find_printed(run, names);
   if (text == nullptr) return std::nullopt;
   if (is_off(*text)) return 0.0;
   const auto number = parse_number<double>(*text);
-  return number && *number >= 0 ? number : std::nullopt;
+  return number ? std::optional(std::max(0.0, *number)) : std::nullopt;
 }
 
 std::optional<bool> switch_printed(const RunResult& run, Names names) {

@@ -246,7 +246,7 @@ std::optional<std::string> describe_load_effect(const RunResult& run) {
   const LoadedSteps steps = steps_with_load(run);
   if (steps.loads.size() < k_enough) return std::nullopt;
   const double low = quantile(steps.loads, 0.125), high = quantile(steps.loads, 0.875);
-  if (!(high > low * (1 + k_load_moves))) return std::nullopt;
+  if (!(low > 0 && high > low * (1 + k_load_moves))) return std::nullopt;
   const double related = spearman(steps.loads, steps.times);
   const double fast = time_of_quarter(steps, false), slow = time_of_quarter(steps, true);
   if (related < k_related || !(slow > fast * (1 + k_worth_telling))) return std::nullopt;

@@ -62,9 +62,7 @@ constexpr double k_without_embeddings = 0.6, k_with_recompute = 1.6;
 std::optional<Bounds> conventions_of(const RunResult& run) {
   constexpr double k_with_frozen = 1.5;
   const auto& rate = run.derived.tokens_per_second_per_gpu;
-  auto flops = run.derived.flops_per_token;
-  if (is_sparse(run).value_or(false))
-    std::erase_if(flops, [](const auto& each) { return each.first.starts_with("6n"); });
+  const auto& flops = run.derived.flops_per_token;
   if (!rate || flops.empty()) return std::nullopt;
   const auto [least, most] =
       std::ranges::minmax_element(flops, [](const auto& a, const auto& b) { return a.second < b.second; });
