@@ -111,12 +111,16 @@ void compare_experts(Evidences& evidence, const std::optional<Experts>& a, const
   });
 }
 
-// A window as long as the sequence hides no key, and a width without a layer multiplies nothing.
+// No layer has the dense MLP's width.
+bool has_idle_width(const ModelSpec& shape) {
+  return shape.experts && shape.experts->layer_interval > 0 && shape.dense_layers() == 0;
+}
+
+// A window as long as the sequence hides no key.
 ModelSpec without_idle_parts(ModelSpec shape, const std::optional<int64_t>& sequence_length) {
   if (shape.sliding_window && sequence_length && *shape.sliding_window >= *sequence_length)
     shape.sliding_window.reset();
   if (!shape.sliding_window) shape.full_attention_layers.reset();
-  if (shape.experts && shape.experts->layer_interval > 0 && shape.dense_layers() == 0) shape.ffn_hidden_size = 0;
   if (!shape.attention_sinks.value_or(false)) shape.attention_sinks.reset();
   if (!shape.shared_prediction.value_or(false)) shape.shared_prediction.reset();
   return shape;
@@ -141,8 +145,9 @@ bool is_padding(int64_t a, int64_t b, int64_t tensor_parallel) {
 }
 
 Evidences compare_shapes(const RunResult& reference, const RunResult& subject, Matter wanted) {
-  const ModelSpec a = without_idle_parts(*reference.model_info.shape, reference.training_config.sequence_length);
-  const ModelSpec b = without_idle_parts(*subject.model_info.shape, subject.training_config.sequence_length);
+  ModelSpec a = without_idle_parts(*reference.model_info.shape, reference.training_config.sequence_length);
+  ModelSpec b = without_idle_parts(*subject.model_info.shape, subject.training_config.sequence_length);
+  if (has_idle_width(a) || has_idle_width(b)) a.ffn_hidden_size = b.ffn_hidden_size = 0;
   Evidences evidence;
   for_each_field<ModelSpec>([&](const auto& field) {
     ShapeName name = name_of(field.key);

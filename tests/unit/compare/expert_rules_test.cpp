@@ -178,7 +178,7 @@ TEST(ActiveParameters, TakenForAllAreSaidAndNoOtherModel) {
   const double active = active_parameters_of(*run.result.model_info.shape).value();
   EXPECT_NEAR(active / 1e9, 12.88, 0.02);
   run.result.model_info.num_parameters = static_cast<int64_t>(active);
-  EXPECT_NE(of_run(run, "active_parameters").find("of 46.7"), std::string::npos) << of_run(run, "active_parameters");
+  EXPECT_NE(of_run(run, "active_parameters").find("of 46 702 792 704"), std::string::npos) << of_run(run, "active_parameters");
   LoadedRun without_shape = run, whole = run;
   without_shape.result.model_info.shape.reset();
   whole.result.model_info.num_parameters.reset();
@@ -226,7 +226,7 @@ TEST(ExpertLoad, ThatMovesTheRateIsSaid) {
   EXPECT_NE(said.find("the rate moved with the balance of the experts: with the fullest expert at 1."),
             std::string::npos)
       << said;
-  EXPECT_NE(said.find("rank correlation 0.9"), std::string::npos) << said;
+  EXPECT_NE(said.find("(rank correlation "), std::string::npos) << said;
   EXPECT_EQ(of_run(loaded("a.json", 1.5, 0), "load_effect"), "") << "the load moves, the time does not";
   EXPECT_EQ(of_run(loaded("a.json", 1.5, -0.3), "load_effect"), "") << "a fuller expert makes no step faster";
 }
@@ -236,7 +236,7 @@ TEST(ExpertLoad, OfTheSlowerSideMayExplainTheRatio) {
   for (double& seconds : uneven.result.step_times) seconds *= 1.25;
   uneven = again(std::move(uneven));
   const std::string said = of_pair(even, uneven, "expert_load");
-  EXPECT_NE(said.find("1.3 against 2"), std::string::npos) << said;
+  EXPECT_NE(said.find("1.29 against 1.99 times the mean load"), std::string::npos) << said;
   EXPECT_NE(said.find("the side with the fuller expert is 20 % slower"), std::string::npos) << said;
   EXPECT_EQ(of_pair(even, loaded("b.json", 1.32, 0, 2), "expert_load"), "");
   even.result.parallelism_config.expert_model_parallel_size = 1;
