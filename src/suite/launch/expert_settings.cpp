@@ -57,8 +57,7 @@ void add_router_limits(Refusals& refusals, const ModelSpec& model) {
                   "set router_score to sigmoid, or balancing to aux_loss", key);
 }
 
-void add_expert_layout_limits(Refusals& refusals, const LaunchRequest& request) {
-  const TrainSpec& spec = request.spec;
+void add_expert_layout_limits(Refusals& refusals, const TrainSpec& spec) {
   const ParallelSpec& layout = spec.parallel;
   refusals.add_if(layout.tensor > 1 && !layout.sequence_parallel,
                   fmt::format("trains experts with TP {} only together with sequence parallelism", layout.tensor),
@@ -70,9 +69,6 @@ void add_expert_layout_limits(Refusals& refusals, const LaunchRequest& request) 
   refusals.add_if(layout.expert_ranks() * layout.expert_tensor_ranks() == 1,
                   fmt::format("needs EP x ETP above 1 for the dispatcher {}", name),
                   "choose the dispatcher alltoall, or a strategy with EP above 1", "training.dispatcher");
-  refusals.add_if(spec.dispatcher == Dispatcher::hybridep && request.platform == Platform::amd,
-                  "has the dispatcher hybridep for NVIDIA GPUs only", "choose the dispatcher alltoall or deepep",
-                  "training.dispatcher");
 }
 
 void add_attention_limits(Refusals& refusals, const TrainSpec& spec) {
@@ -91,6 +87,10 @@ void add_attention_limits(Refusals& refusals, const TrainSpec& spec) {
 }
 
 }  // namespace
+
+int64_t dense_ffn_width(const ModelSpec& model) {
+  return model.ffn_hidden_size > 0 || !model.experts ? model.ffn_hidden_size : model.experts->ffn_hidden_size;
+}
 
 std::vector<int64_t> list_expert_layers(const ModelSpec& model) {
   const Experts& experts = *model.experts;
@@ -133,6 +133,15 @@ std::optional<int64_t> full_attention_interval(const ModelSpec& model) {
   return model.num_layers / full;
 }
 
+bool has_fixed_yarn(const ModelSpec& model) {
+  if (!model.latent_attention || !model.rope_scaling) return false;
+  RopeScaling yarn;
+  yarn.type = RopeScalingKind::yarn;
+  yarn.factor = model.rope_scaling->factor;
+  yarn.original_max_position_embeddings = 4096;
+  return *model.rope_scaling == yarn;
+}
+
 bool has_flex_dispatcher(const TrainSpec& spec) {
   return spec.dispatcher == Dispatcher::deepep || spec.dispatcher == Dispatcher::hybridep;
 }
@@ -160,7 +169,7 @@ Json list_expert_settings(const TrainSpec& spec) {
 // the narrow queries, keys and values are those of --qk-layernorm.
 Json list_latent_attention_settings(const ModelSpec& model) {
   const LatentAttention& attention = *model.latent_attention;
-  const bool yarn = model.rope_scaling && model.rope_scaling->type == RopeScalingKind::yarn;
+  const bool yarn = has_fixed_yarn(model);
   Json settings = Json::object();
   settings["multi_latent_attention"] = true;
   settings["q_lora_rank"] = null_unless(attention.query_rank > 0, attention.query_rank);
@@ -186,14 +195,14 @@ Json list_prediction_settings(const ModelSpec& model) {
   return settings;
 }
 
-void add_sparse_limits(Refusals& refusals, const LaunchRequest& request) {
-  const ModelSpec& model = request.spec.model;
+void add_sparse_limits(Refusals& refusals, const TrainSpec& spec) {
+  const ModelSpec& model = spec.model;
   refusals.add_if(model.mamba.has_value(), "is started for Transformers, and this model is a hybrid with Mamba layers",
                   "choose a model without mamba");
-  add_attention_limits(refusals, request.spec);
+  add_attention_limits(refusals, spec);
   if (!model.experts) return;
   add_router_limits(refusals, model);
-  add_expert_layout_limits(refusals, request);
+  add_expert_layout_limits(refusals, spec);
 }
 
 }  // namespace tprimat::suite

@@ -11,6 +11,9 @@
 // What the frameworks on Megatron Core take of sparse models, under the names of Megatron-LM's arguments.
 namespace tprimat::suite {
 
+// The width of a dense MLP; of a model that has none, that of an expert, because the programs want one.
+int64_t dense_ffn_width(const ModelSpec& model);
+
 // Of the loss of the layers that predict further tokens; a ModelSpec has none. Megatron-LM's own default.
 inline constexpr double k_prediction_loss_factor = 0.1;
 
@@ -43,10 +46,13 @@ Json list_expert_settings(const TrainSpec& spec);
 Json list_latent_attention_settings(const ModelSpec& model);
 Json list_prediction_settings(const ModelSpec& model);
 
+// Whether MLA's rotary positions are scaled by YaRN with the numbers that Megatron Core holds as constants.
+bool has_fixed_yarn(const ModelSpec& model);
+
 // Whether tokens reach their experts' ranks by a fused exchange, Megatron Core's dispatcher "flex".
 bool has_flex_dispatcher(const TrainSpec& spec);
 
 // Refuses what Megatron Core does not train of a sparse model, of MLA, of windows in some layers only and of hybrids.
-void add_sparse_limits(Refusals& refusals, const LaunchRequest& request);
+void add_sparse_limits(Refusals& refusals, const TrainSpec& spec);
 
 }  // namespace tprimat::suite
