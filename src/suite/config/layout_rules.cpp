@@ -146,8 +146,14 @@ int64_t largest_divisor(int64_t wanted, int64_t a, int64_t b) {
   return number;
 }
 
-// EP and ETP as near to what they were as the other sizes and the model allow.
-void fit_experts(const ModelSpec& model, ParallelSpec& layout) {
+}  // namespace
+
+std::vector<std::string> list_broken_rules(const LayoutTask& task, const ParallelSpec& layout,
+                                           std::optional<int64_t> stated_accumulation) {
+  return RuleList(task, layout).check(stated_accumulation);
+}
+
+void fit_expert_sizes(const ModelSpec& model, ParallelSpec& layout) {
   const ParallelSpec wanted = layout;
   layout.expert.reset(), layout.expert_tensor.reset();
   if (!model.experts) return;
@@ -158,20 +164,13 @@ void fit_experts(const ModelSpec& model, ParallelSpec& layout) {
     layout.expert = largest_divisor(*wanted.expert, model.experts->count, ranks / layout.expert_tensor_ranks());
 }
 
-}  // namespace
-
-std::vector<std::string> list_broken_rules(const LayoutTask& task, const ParallelSpec& layout,
-                                           std::optional<int64_t> stated_accumulation) {
-  return RuleList(task, layout).check(stated_accumulation);
-}
-
 std::optional<ParallelSpec> find_sound_layout(const LayoutTask& task, const ParallelSpec& wanted) {
   std::optional<ParallelSpec> best;
   const auto consider = [&](ParallelSpec layout) {
     const int64_t others = layout.tensor * layout.pipeline * layout.context;
     if (task.devices % others != 0) return;
     layout.data = task.devices / others;
-    fit_experts(task.model, layout);
+    fit_expert_sizes(task.model, layout);
     if (!list_broken_rules(task, layout).empty()) return;
     if (!best || distance(layout, wanted) < distance(*best, wanted)) best = layout;
   };

@@ -31,6 +31,9 @@ std::vector<std::string> list_broken_rules(const LayoutTask& task, const Paralle
 // The layout nearest to the wanted one that breaks no rule; nothing when the batch or the device count allow none.
 std::optional<ParallelSpec> find_sound_layout(const LayoutTask& task, const ParallelSpec& wanted);
 
+// EP and ETP as near to what the layout states as its other sizes and the model allow; none for a dense model.
+void fit_expert_sizes(const ModelSpec& model, ParallelSpec& layout);
+
 // "{TP: 4, PP: 1, DP: 2, GA: 64}", with VP, CP, EP and ETP where they are not 1.
 std::string print_layout(const LayoutTask& task, const ParallelSpec& layout);
 
