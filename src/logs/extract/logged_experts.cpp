@@ -258,9 +258,11 @@ void read_prediction_layers(const DumpedSettings& dump, ModelSpec& model) {
 
 std::string find_uncountable(const DumpedSettings& dump) {
   for (const char* name : {"compress_ratios", "experimental_attention_variant", "linear_attention_freq",
-                           "linear_num_value_heads", "linear_attn_config", "attention_chunk_size", "index_topk"})
+                           "linear_attn_config", "attention_chunk_size", "index_topk"})
     if (const std::string_view value = dump.word({name}); !value.empty() && !is_off(value))
       return fmt::format("its attention ({} {}) is none whose FLOPs are counted", name, value.substr(0, 40));
+  if (dump.has("model_type") && dump.whole({"linear_num_value_heads"}))  // Megatron-LM prints it for every model
+    return "its attention (linear_num_value_heads) is none whose FLOPs are counted";
   if (const std::string_view layers = dump.word({"layer_types"}); !layers.empty()) {
     const auto full = count_layers(dump, "full_attention"), windowed = count_layers(dump, "sliding_attention");
     const auto all = parse_word_list(layers);
