@@ -51,9 +51,6 @@ std::vector<double> steady_step_times(const RunResult& result);
 // follow; nullptr for none.
 const TelemetrySummary* find_energy(const RunResult& result);
 
-// The means of ExpertFigures from their series, where there are any.
-void average_experts(RunResult& result);
-
 // Raises the peaks of memory_metrics to the highest values of memory_by_rank.
 void raise_peaks_of_ranks(RunResult& result);
 
