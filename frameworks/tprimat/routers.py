@@ -51,6 +51,7 @@ class LoadCounter:
         places = chosen.flatten().long()
         if number not in self.counts:
             self.counts[number] = places.new_zeros(experts)
+        places = places.to(self.counts[number].device)  # a single process may spread its batch over several GPUs
         self.counts[number].scatter_add_(0, places, sys.modules["torch"].ones_like(places))
 
     def take(self) -> list[Any]:
@@ -70,5 +71,5 @@ class LoadCounter:
 
 def measure_load(counts: list[Any]) -> Any:
     """Tokens of the fullest expert / mean, averaged over the layers: 1 where all have as many. None without layers."""
-    loads = [each.max() / each.double().mean().clamp(min=1) for each in counts]
+    loads = [each.max() / each.float().mean().clamp(min=1e-9) for each in counts]
     return sum(loads) / len(loads) if loads else None

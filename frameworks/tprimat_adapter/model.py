@@ -27,7 +27,8 @@ def make_model(experiment: Any, spec_path: Any) -> Any:
         scale_residual_products(model)
     if experiment.recompute == "selective":
         recompute_attention(model)
-    model.config.output_router_logits = False  # experts.py has the losses that follow from them
+    if getattr(model.config, "output_router_logits", False):
+        model.config.output_router_logits = False  # experts.py has the losses that follow from them
     return model if experiment.optimizer.master_weights else model.to(torch.bfloat16)
 
 
