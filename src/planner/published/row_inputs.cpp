@@ -60,6 +60,9 @@ bool is_countable(const ModelSpec& m) {
   return m.num_layers > 0 && m.hidden_size > 0 && rough < k_max_model_parameters;
 }
 
+// Expert parallelism needs experts.
+bool is_mixture(const PublishedRow& row) { return whole_cell(row, "ep") > 1; }
+
 // What no shape of ours says, though the row may print sizes.
 bool has_no_shape(RowInputs& inputs, const PublishedRow& row) {
   if (mentions(lower_text(row.cell("notes")), "vision encoder"))
@@ -75,7 +78,7 @@ void find_shape(RowInputs& inputs, const PublishedRow& row) {
   const int64_t vocabulary = whole_cell(row, "vocab");
   const auto known = find_counted_model(shape_name(row.cell("model")));
   if (hidden > 0 && (!known || known->spec.hidden_size != hidden)) {
-    inputs.shape = printed_shape(row, hidden);
+    if (!is_mixture(row)) inputs.shape = printed_shape(row, hidden);
   } else if (known) {
     inputs.shape = known->spec;
     inputs.vocabulary_known = true;

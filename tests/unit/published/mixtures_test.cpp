@@ -159,6 +159,16 @@ TEST(PublishedMixtures, AVisionEncodersWorkIsNotGuessed) {
   EXPECT_NE(figure.lacks.value_or("").find("vision encoder"), std::string::npos);
 }
 
+// Its printed width alone would make a dense GPT of it.
+TEST(PublishedMixtures, AMixtureInNoCatalogueIsNotTakenForADenseModel) {
+  Cells cells = qwen_row("Megatron-LM", "135.61");
+  cells.insert({{"hidden", "3072"}, {"layers", "62"}, {"vocab", "200064"}, {"ep", "8"}});
+  cells["model"] = "Unheard-Of-MoE";
+  const FigureCheck figure = figure_of(cells);
+  EXPECT_EQ(figure.verdict, Standing::lacking);
+  EXPECT_NE(figure.lacks.value_or("").find("is in no catalogue"), std::string::npos);
+}
+
 TEST(PublishedMixtures, AModelCutToAFewLayersKeepsItsShape) {
   const FigureCheck figure = figure_of({{"model", "DeepSeek-V3 (4 layers + MTP)"},
                                         {"layers", "4"},
