@@ -20,8 +20,8 @@ bool is_llama31_scaling(const RopeScaling& scaling) {
 
 void check_model_limits(const TrainSpec& spec, Refusals& refusals) {
   const ModelSpec& model = spec.model;
-  refusals.add_if(model.num_experts.has_value(), "trains dense models only, but this model has experts",
-                  "choose a dense model with --model, one without num_experts");
+  refusals.add_if(model.experts.has_value(), "trains dense models only, but this model has experts",
+                  "choose a dense model with --model, one without experts");
   if (const auto& scaling = model.rope_scaling) {
     refusals.add_if(scaling->type == RopeScalingKind::yarn, "supports rope_scaling llama3 and linear, not yarn",
                     "choose the framework native, tran, fsdp or deep, or another rope_scaling of the model");
@@ -131,8 +131,8 @@ void add_megatron_limits(Refusals& refusals, const TrainSpec& spec) {
   refusals.add_if(spec.precision == Precision::tf32, "has no option for tf32", "choose bf16, fp16, fp8 or fp32");
   refusals.add_if(!spec.checkpoint.initial_weights.empty(),
                   "cannot start from Hugging Face weights: it reads only its own checkpoints", k_other_weights);
-  refusals.add_if(spec.model.num_experts.has_value(), "trains dense models only",
-                  "choose a dense model with --model, one without num_experts");
+  refusals.add_if(spec.model.experts.has_value(), "trains dense models only",
+                  "choose a dense model with --model, one without experts");
 }
 
 std::string describe_rope_scaling(const std::optional<RopeScaling>& scaling) {

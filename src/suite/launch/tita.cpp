@@ -11,8 +11,8 @@ constexpr std::string_view k_titan_package = "torchtitan";
 
 void add_model_limits(Refusals& refusals, const TrainSpec& spec) {
   const ModelSpec& model = spec.model;
-  refusals.add_if(model.num_experts.has_value(), "trains dense models only, but this model has experts",
-                  "choose a model without num_experts");
+  refusals.add_if(model.experts.has_value(), "trains dense models only, but this model has experts",
+                  "choose a model without experts");
   refusals.add_if(model.norm != NormKind::rms || model.mlp != MlpKind::swiglu || model.position != PositionKind::rope ||
                       model.linear_bias,
                   "has RMSNorm, SwiGLU and rotary positions, and bias on queries, keys and values at most",
