@@ -9,10 +9,10 @@
 namespace tprimat::planner {
 namespace {
 
-// Whose memory is not counted. The native trainer trains neither of the last two.
+// Whose memory is not counted.
 std::string uncountable(const Workload& workload) {
-  const std::string kind = unpredictable(workload.shape);
-  return workload.shape.mamba || workload.family->own_trainer ? kind : "";
+  if (workload.shape.mamba) return "a hybrid with state-space layers";
+  return workload.family->own_trainer ? unpredictable(workload.shape) : "";
 }
 
 // What published tables call DeepSpeed trained with dropout and unfused attention; here both are otherwise.
