@@ -10,7 +10,7 @@ import sys
 import time
 from typing import Any, TextIO
 
-FIGURES = ("loss", "learning_rate", "grad_norm", "loss_scale", "validation_loss", "tokens", "skipped")
+FIGURES = ("loss", "learning_rate", "grad_norm", "loss_scale", "validation_loss", "tokens", "skipped", "expert_load")
 RANK_VARIABLES = ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK")  # torchrun, srun, mpirun
 
 
