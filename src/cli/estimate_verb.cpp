@@ -74,7 +74,7 @@ FlopReport count_flops(const Session& session, const EstimateOptions& options) {
   request.precision = parse_choice<Precision>(options.precision, "--precision");
   request.recompute = parse_choice<Recompute>(options.recompute, "--recompute");
   const suite::Experiment experiment = load_session_experiment(session);
-  const CountedModel counted = suite::require_counted(experiment, options.model, "--flops");
+  const KnownModel counted = suite::require_counted(experiment, options.model, "--flops");
   if (request.sequence_length <= 0) request.sequence_length = experiment.sequence_length;
   return make_flop_report(counted, request);
 }

@@ -95,7 +95,7 @@ std::string class_name(HuggingFaceFamily family) {
 }  // namespace
 
 HuggingFaceFamily find_hugging_face_family(const ModelSpec& model) {
-  if (model.num_experts) throw no_family("mixtures of experts (num_experts) are not supported");
+  if (model.experts) throw no_family("mixtures of experts are not supported");
   if (is_llama_like(model)) return find_llama_like(model);
   if (is_gpt2(model)) return HuggingFaceFamily::gpt2;
   throw no_family(fmt::format(

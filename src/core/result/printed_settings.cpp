@@ -130,7 +130,7 @@ void compare_printed_settings(const RunResult& result, std::vector<Contradiction
     add("fp8", std::string(enum_name(*result.precision)), "fp8 " + *fp8);
   const auto experts = size_of(settings, "expert_model_parallel_size");
   const auto& shape = result.model_info.shape;
-  if (experts && *experts > 1 && shape && !shape->num_experts)
+  if (experts && *experts > 1 && shape && !shape->experts)
     add("expert_model_parallel_size", "a dense model", fmt::format("{}", *experts));
 }
 

@@ -211,6 +211,8 @@ simdjson::dom::parser& parser_of_thread(size_t bytes) {
 }
 
 bool is_current(const simdjson::dom::object& object) {
+  const auto flat_experts = object["model_info"]["shape"]["num_experts"];  // see has_flat_experts
+  if (flat_experts.error() == simdjson::SUCCESS && !flat_experts.is_null()) return false;
   int64_t version = 0;
   return object["schema_version"].get(version) == simdjson::SUCCESS && version == k_schema_version &&
          object["platform"].error() == simdjson::SUCCESS && object["status"].error() == simdjson::SUCCESS &&

@@ -36,6 +36,8 @@ ParallelismConfig describe_layout(const TrainSpec& spec) {
   layout.context_parallel_size = spec.parallel.context;
   layout.gradient_accumulation_steps = spec.gradient_accumulation_steps();
   layout.virtual_pipeline_model_parallel_size = spec.parallel.virtual_pipeline;
+  layout.expert_model_parallel_size = spec.parallel.expert;
+  layout.expert_tensor_parallel_size = spec.parallel.expert_tensor;
   layout.zero_stage = spec.parallel.zero_stage;
   if (spec.parallel.pipeline > 1) layout.embedding_and_loss_as_layers = spec.parallel.ends_as_layers;
   layout.sequence_parallel = spec.parallel.sequence_parallel;
@@ -60,6 +62,10 @@ void fill_asked_facts(RunResult& result, const TrainSpec& spec) {
   result.dataset = spec.data.dataset;
   result.training_config = describe_training(spec);
   result.parallelism_config = describe_layout(spec);
+  if (!spec.model.experts) return;
+  result.experts.emplace();
+  result.experts->routing = spec.routing.value_or(Routing::learned);
+  result.experts->dispatcher = spec.dispatcher;
 }
 
 }  // namespace tprimat

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "result/result_file.h"
+#include "spec/train_spec.h"
 #include "text/json_fields.h"
 #include "text/words.h"
 
@@ -221,7 +222,12 @@ Json upgrade_result(const Json& json, const std::string& file_name, std::vector<
     notes.push_back(
         fmt::format("written with schema version {}; this program knows version {} and ignores unknown fields",
                     version->get<int64_t>(), k_schema_version));
-  return json;
+  const Json* info = json.find("model_info");
+  const Json* shape = info != nullptr && info->is_object() ? info->find("shape") : nullptr;
+  if (shape == nullptr || !has_flat_experts(*shape)) return json;
+  Json upgraded = json;
+  upgraded["model_info"]["shape"] = with_experts(*shape);
+  return upgraded;
 }
 
 }  // namespace tprimat

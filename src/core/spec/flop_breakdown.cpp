@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "base/check.h"
+#include "spec/layer_weights.h"
 #include "text/format.h"
 
 namespace tprimat {
@@ -13,55 +14,6 @@ namespace {
 
 constexpr int64_t k_vocabulary_divisor = 128;  // --make-vocab-size-divisible-by of Megatron-LM
 constexpr double k_per_weight = 2.0;           // a multiplication and an addition per weight and token
-
-// Figures of one layer.
-struct LayerCost {
-  int64_t projections = 0;  // weights
-  int64_t latent_norms = 0;
-  double core_width = 0;  // width of queries against keys, plus that of values
-  int64_t mixer = 0;      // weights of a Mamba mixer's two products
-  int64_t expert = 0;     // weights of one expert
-  int64_t shared = 0;     // weights of a layer of experts that every token passes
-  int64_t dense = 0;
-  int64_t router = 0;
-};
-
-void add_attention(LayerCost& cost, const ModelSpec& m) {
-  const int64_t query = m.num_attention_heads * m.head_dim, key = m.num_key_value_heads * m.head_dim;
-  cost.projections = 2 * m.hidden_size * (query + key);
-  cost.core_width = static_cast<double>(2 * query);
-}
-
-void add_latent_attention(LayerCost& cost, const ModelSpec& m, const LatentAttention& a) {
-  const int64_t heads = m.num_attention_heads, query = heads * (m.head_dim + a.rope_head_dim);
-  cost.projections = a.query_rank > 0 ? a.query_rank * (m.hidden_size + query) : m.hidden_size * query;
-  cost.projections += m.hidden_size * (a.key_value_rank + a.rope_head_dim) +
-                      a.key_value_rank * heads * (m.head_dim + a.value_head_dim) +
-                      heads * a.value_head_dim * m.hidden_size;
-  cost.latent_norms = a.query_rank + a.key_value_rank;
-  cost.core_width = static_cast<double>(query + heads * a.value_head_dim);
-}
-
-LayerCost cost_of_layer(const CountedModel& counted) {
-  const ModelSpec& m = counted.model;
-  const int64_t matrices = m.mlp == MlpKind::swiglu ? 3 : 2;
-  LayerCost cost;
-  if (counted.latent)
-    add_latent_attention(cost, m, *counted.latent);
-  else
-    add_attention(cost, m);
-  if (counted.mamba) {
-    const MambaMixers& mamba = *counted.mamba;
-    const int64_t in = 2 * mamba.inner_width + 2 * mamba.groups * mamba.state + mamba.heads;
-    cost.mixer = m.hidden_size * (in + mamba.inner_width);
-  }
-  const int64_t latent = counted.latent_expert_width;
-  cost.expert = matrices * (latent > 0 ? latent : m.hidden_size) * m.ffn_hidden_size;
-  cost.shared = matrices * m.hidden_size * counted.shared_ffn + 2 * m.hidden_size * latent;
-  cost.dense = matrices * m.hidden_size * counted.dense_ffn;
-  cost.router = m.num_experts.value_or(0) * m.hidden_size;
-  return cost;
-}
 
 // Where the model has that part.
 void add_part(FlopBreakdown& breakdown, FlopPart part, int64_t parameters, int64_t active, double forward) {
@@ -73,71 +25,44 @@ void add_product(FlopBreakdown& breakdown, FlopPart part, int64_t parameters, in
   add_part(breakdown, part, parameters, active, k_per_weight * static_cast<double>(weights));
 }
 
-// A convolution over x, B and C with biases, a decay, a step and a skip per head, and the weights of a norm.
-int64_t plain_weights(const MambaMixers& mamba) {
-  return (mamba.convolution + 1) * (mamba.inner_width + 2 * mamba.groups * mamba.state) + 3 * mamba.heads +
-         mamba.inner_width;
-}
-
-void add_mixers(FlopBreakdown& breakdown, const CountedModel& counted, const BreakdownOptions& options) {
-  if (!counted.mamba) return;
-  const MambaMixers& mamba = *counted.mamba;
-  const int64_t weights = mamba.layers * cost_of_layer(counted).mixer, plain = mamba.layers * plain_weights(mamba);
-  add_product(breakdown, FlopPart::mamba_projections, weights, weights, weights);
-  add_part(breakdown, FlopPart::mamba_scan, plain, plain,
-           static_cast<double>(mamba.layers) * mamba_scan_forward(mamba, options.causal));
-}
-
-double core_forward(const CountedModel& counted, const BreakdownOptions& options, int64_t layers) {
-  ModelSpec unwindowed = counted.model;
+double core_forward(const ModelSpec& model, const BreakdownOptions& options, int64_t layers) {
+  ModelSpec unwindowed = model;
   unwindowed.sliding_window.reset();
-  const int64_t whole = std::min(layers, counted.unwindowed_layers);
+  const int64_t whole = std::min(layers, model.full_attention_layers.value_or(0));
   const double keys =
-      static_cast<double>(layers - whole) * keys_per_query(counted.model, options.sequence_length, options.causal) +
+      static_cast<double>(layers - whole) * keys_per_query(model, options.sequence_length, options.causal) +
       static_cast<double>(whole) * keys_per_query(unwindowed, options.sequence_length, options.causal);
-  return k_per_weight * keys * cost_of_layer(counted).core_width;
+  return k_per_weight * keys * static_cast<double>(weights_of_layer(model).attention_core);
 }
 
-int64_t active_expert_weights(const CountedModel& counted, const LayerCost& layer) {
-  return counted.model.experts_per_token.value_or(1) * layer.expert + layer.shared;
+void add_mixers(FlopBreakdown& breakdown, const ModelSpec& model, const BreakdownOptions& options) {
+  if (!model.mamba) return;
+  const LayerWeights layer = weights_of_layer(model);
+  const int64_t weights = model.mamba->layers * layer.mixer, extras = model.mamba->layers * layer.mixer_extras;
+  add_product(breakdown, FlopPart::mamba_projections, weights, weights, weights);
+  add_part(breakdown, FlopPart::mamba_scan, extras, extras,
+           static_cast<double>(model.mamba->layers) * mamba_scan_forward(*model.mamba, options.causal));
 }
 
-void add_mlps(FlopBreakdown& breakdown, const CountedModel& counted, const ParameterCount& count) {
-  const ModelSpec& m = counted.model;
-  const LayerCost layer = cost_of_layer(counted);
-  if (!m.num_experts) {
-    const int64_t weights = counted.mamba ? counted.layers_with_mlp() * layer.expert : count.mlp;
-    add_product(breakdown, FlopPart::mlp, weights, weights, counted.layers_with_mlp() * layer.expert);
-    return;
-  }
-  const int64_t sparse = counted.layers_with_mlp() - counted.dense_layers;
-  const int64_t active = sparse * active_expert_weights(counted, layer);
-  const int64_t biases = counted.mamba ? 0
-                                       : (count.mlp - m.num_layers * (*m.num_experts * layer.expert + layer.router)) /
-                                             (m.num_layers * *m.num_experts);
-  const int64_t dense = counted.dense_layers * layer.dense;
-  add_product(breakdown, FlopPart::mlp, dense, dense, dense);
-  add_product(breakdown, FlopPart::experts, sparse * (*m.num_experts * (layer.expert + biases) + layer.shared),
-              active + sparse * *m.experts_per_token * biases, active);
-  add_product(breakdown, FlopPart::router, sparse * layer.router, sparse * layer.router, sparse * layer.router);
+void add_experts(FlopBreakdown& breakdown, const ModelSpec& model, const LayerWeights& layer) {
+  if (!model.experts) return;
+  const int64_t sparse = model.expert_layers(), expert = layer.expert + layer.expert_extras;
+  const int64_t shared = layer.shared + layer.shared_extras, router = layer.router + layer.router_extras;
+  add_product(breakdown, FlopPart::experts, sparse * (model.experts->count * expert + shared),
+              sparse * (model.experts->per_token * expert + shared),
+              sparse * (model.experts->per_token * layer.expert + layer.shared));
+  add_product(breakdown, FlopPart::router, sparse * router, sparse * router, sparse * layer.router);
 }
 
-// Each is one more block of the last kind (of a hybrid: attention and experts) with a product that joins two streams,
-// and reads the model's own head.
-void add_prediction(FlopBreakdown& breakdown, const CountedModel& counted, const BreakdownOptions& options,
-                    int64_t vocabulary) {
-  const int64_t count = counted.prediction_layers;
-  if (count == 0) return;
-  const LayerCost layer = cost_of_layer(counted);
-  const ModelSpec& m = counted.model;
-  const int64_t joined = 2 * m.hidden_size * m.hidden_size;
-  const int64_t weights = layer.projections + active_expert_weights(counted, layer) + layer.router + joined;
-  const int64_t all = layer.projections + layer.latent_norms + m.num_experts.value_or(1) * layer.expert + layer.shared +
-                      layer.router + joined + 5 * m.hidden_size;
-  const double forward = k_per_weight * static_cast<double>(weights + vocabulary * m.hidden_size) * count +
-                         core_forward(counted, options, count);
-  const int64_t blocks = counted.shared_prediction ? 1 : count;
-  add_part(breakdown, FlopPart::prediction, blocks * all, blocks * weights, forward);
+void add_prediction(FlopBreakdown& breakdown, const ModelSpec& model, const BreakdownOptions& options) {
+  const int64_t layers = model.prediction_layers.value_or(0);
+  if (layers == 0) return;
+  const PredictionBlock block = prediction_block(model);
+  const int64_t blocks = model.shared_prediction.value_or(false) ? 1 : layers;
+  const int64_t weights = block.weights + model.vocab_size * model.hidden_size;
+  add_part(
+      breakdown, FlopPart::prediction, blocks * block.parameters, blocks * block.active_parameters,
+      k_per_weight * static_cast<double>(weights) * static_cast<double>(layers) + core_forward(model, options, layers));
 }
 
 template <class Figure>
@@ -211,29 +136,40 @@ int64_t padded_vocabulary(int64_t vocabulary, int64_t tensor_parallel) {
   return (vocabulary + multiple - 1) / multiple * multiple;
 }
 
-FlopBreakdown break_down(const CountedModel& counted, const BreakdownOptions& options) {
+FlopBreakdown break_down(const ModelSpec& plain, const BreakdownOptions& options) {
   CHECK(options.sequence_length > 0);
   FlopBreakdown breakdown;
   breakdown.formula = breakdown_id(options);
-  breakdown.vocabulary = padded_vocabulary(counted.model.vocab_size, options.tensor_parallel);
-  ModelSpec m = counted.model;
-  m.vocab_size = breakdown.vocabulary;
-  const ParameterCount count = count_parameters(m);
-  const LayerCost layer = cost_of_layer(counted);
-  const int64_t attention = counted.layers_with_attention(), table = m.vocab_size * m.hidden_size;
-  const bool plain = !counted.latent && !counted.mamba;
-  const int64_t projections = plain ? count.attention : attention * layer.projections;
-  const int64_t norms =
-      (counted.mamba ? (m.num_layers + 1) * m.hidden_size : count.norms) + attention * layer.latent_norms;
+  breakdown.vocabulary = padded_vocabulary(plain.vocab_size, options.tensor_parallel);
+  ModelSpec model = plain;
+  model.vocab_size = breakdown.vocabulary;
+  const ParameterCount count = count_parameters(model);
+  const LayerWeights layer = weights_of_layer(model);
+  const int64_t attention = model.attention_layers(), dense = model.dense_layers();
+  const int64_t mlp = dense * (layer.mlp + layer.mlp_extras);
   add_part(breakdown, FlopPart::embedding, count.embedding, count.embedding, 0);
-  add_product(breakdown, FlopPart::attention_projections, projections, projections, attention * layer.projections);
-  add_part(breakdown, FlopPart::attention_core, 0, 0, core_forward(counted, options, attention));
-  add_mixers(breakdown, counted, options);
-  add_mlps(breakdown, counted, count);
-  add_part(breakdown, FlopPart::norms, norms, norms, 0);
-  add_product(breakdown, FlopPart::head, count.head, count.head, table);
-  add_prediction(breakdown, counted, options, m.vocab_size);
+  add_product(breakdown, FlopPart::attention_projections, count.attention, count.attention,
+              attention * layer.attention);
+  add_part(breakdown, FlopPart::attention_core, 0, 0, core_forward(model, options, attention));
+  add_mixers(breakdown, model, options);
+  add_product(breakdown, FlopPart::mlp, mlp, mlp, dense * layer.mlp);
+  add_experts(breakdown, model, layer);
+  add_part(breakdown, FlopPart::norms, count.norms, count.norms, 0);
+  add_product(breakdown, FlopPart::head, count.head, count.head, model.vocab_size * model.hidden_size);
+  add_prediction(breakdown, model, options);
   return breakdown;
+}
+
+double flops_per_token(const ModelSpec& model, int64_t sequence_length, FlopFormula formula,
+                       std::optional<int64_t> trainable_parameters) {
+  CHECK(sequence_length > 0);
+  const ParameterCount parameters = count_parameters(model);
+  const bool by_parameters = formula == FlopFormula::six_n;
+  const int64_t weights = by_parameters ? parameters.active() : parameters.matmul_active;
+  const int64_t trained = std::clamp<int64_t>(trainable_parameters.value_or(weights), 0, weights);
+  const double flops = by_parameters ? 6.0 * static_cast<double>(weights)
+                                     : break_down(model, {sequence_length, formula == FlopFormula::causal, 0}).total();
+  return flops - 2.0 * static_cast<double>(weights - trained);
 }
 
 double mamba_scan_forward(const MambaMixers& mamba, bool causal) {
@@ -268,15 +204,15 @@ double fp8_share(const FlopBreakdown& breakdown) {
   return fp8 / breakdown.total();
 }
 
-FlopReport make_flop_report(const CountedModel& counted, const FlopRequest& request) {
+FlopReport make_flop_report(const KnownModel& known, const FlopRequest& request) {
   BreakdownOptions options{request.sequence_length, true, request.tensor_parallel};
-  const FlopBreakdown causal = break_down(counted, options);
+  const FlopBreakdown causal = break_down(known.spec, options);
   options.causal = false;
-  const FlopBreakdown full = break_down(counted, options);
+  const FlopBreakdown full = break_down(known.spec, options);
   FlopReport report;
-  report.model = counted.model.name;
-  report.name = counted.model.full_name;
-  if (!counted.source.empty()) report.source = counted.source;
+  report.model = known.spec.name;
+  report.name = known.spec.full_name;
+  if (!known.source.empty()) report.source = known.source;
   report.sequence_length = options.sequence_length;
   report.vocabulary = causal.vocabulary;
   report.formula = causal.formula;
@@ -288,7 +224,7 @@ FlopReport make_flop_report(const CountedModel& counted, const FlopRequest& requ
   report.active_parameters = causal.active_parameters();
   report.flops_per_token = {{causal.formula, causal.total()},
                             {full.formula, full.total()},
-                            {formula_id(FlopFormula::six_n), 6.0 * static_cast<double>(causal.parameters())}};
+                            {formula_id(FlopFormula::six_n), 6.0 * static_cast<double>(causal.active_parameters())}};
   report.hfu_factor = hardware_flops(causal, request.recompute) / causal.total();
   report.hfu_factor_2205 = hardware_flops_2205(full, request.recompute) / full.total();
   add_fp8(report, causal);

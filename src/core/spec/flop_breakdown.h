@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "spec/counted_model.h"
+#include "spec/model_catalogue.h"
 #include "spec/train_spec.h"
 #include "text/fields.h"
 
@@ -78,8 +78,8 @@ struct BreakdownOptions {
   int64_t tensor_parallel = 0;  // Megatron pads the vocabulary to a multiple of 128 x this; 0: no padding
 };
 
-// The sum of the parts is flops_per_token() (spec/model_spec.h) for a shape that a ModelSpec describes completely.
-FlopBreakdown break_down(const CountedModel& counted, const BreakdownOptions& options);
+// The sum of the parts is flops_per_token() (spec/model_spec.h), but for a padded vocabulary.
+FlopBreakdown break_down(const ModelSpec& model, const BreakdownOptions& options);
 
 // Forward FLOPs of one Mamba-2 mixer's scan, per token. `causal`: 7 x width x state, as Megatron-LM counts a recurrence
 // over the states. Else the four products of the chunked algorithm (arXiv 2405.21060, section 6) in full, where the
@@ -143,7 +143,7 @@ struct FlopReport {
   }
 };
 
-FlopReport make_flop_report(const CountedModel& counted, const FlopRequest& request);
+FlopReport make_flop_report(const KnownModel& known, const FlopRequest& request);
 std::string render_flop_report(const FlopReport& report);
 
 }  // namespace tprimat

@@ -1,26 +1,33 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "spec/model_spec.h"
-#include "spec/tsv_rows.h"
 
 namespace tprimat {
 
-// Shapes of public models, from src/core/spec/models.tsv (each row with its source), embedded in the program.
+// A shape of a public model, embedded in the program.
 struct KnownModel {
   ModelSpec spec;
-  int64_t published_parameters = 0;
-  std::string source;
+  std::optional<int64_t> published_parameters = {};         // without layers that predict further tokens
+  std::optional<int64_t> published_active_parameters = {};  // those that one token passes
+  std::string source = {};                                  // where the shape was stated
 };
+
+// src/core/spec/models.tsv: shapes that a configuration may name.
 const std::vector<KnownModel>& model_catalogue();
+
+// src/core/spec/counted_models.tsv: shapes that published tables name, complete enough for counting alone.
+const std::vector<KnownModel>& counted_models();
 
 // Finds a shape by any usual spelling: "Llama 3.1 8B", "llama3.1_8b", "meta-llama/Llama-3.1-8B", "gpt2".
 std::optional<ModelSpec> find_model(std::string_view name);
 
-// The shape that a row of our own model tables states (columns of models.tsv). A malformed row is a bug (CHECK).
-ModelSpec parse_model_row(const TsvRow& row);
+// By any usual spelling: a model of the catalogue, without its source, else one of counted_models().
+std::optional<KnownModel> find_counted_model(std::string_view name);
 
 }  // namespace tprimat

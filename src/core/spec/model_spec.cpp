@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "spec/layer_weights.h"
 
 namespace tprimat {
 namespace {
@@ -14,39 +15,6 @@ namespace {
 // Far above any model, and small enough that no product of three of them overflows.
 constexpr int64_t k_max_dimension = int64_t{1} << 24;
 constexpr double k_max_parameters = 1e17;
-
-int64_t query_width(const ModelSpec& model) { return model.num_attention_heads * model.head_dim; }
-int64_t key_value_width(const ModelSpec& model) { return model.num_key_value_heads * model.head_dim; }
-
-int64_t attention_weights(const ModelSpec& model) {
-  return model.hidden_size * 2 * (query_width(model) + key_value_width(model));  // q and o; k and v
-}
-
-int64_t attention_extras(const ModelSpec& model) {
-  int64_t count = 0;
-  if (model.qkv_bias || model.linear_bias) count += query_width(model) + 2 * key_value_width(model);
-  if (model.linear_bias) count += model.hidden_size;
-  if (model.qk_norm) count += 2 * model.head_dim;
-  return count;
-}
-
-int64_t num_inner_matrices(const ModelSpec& model) { return model.mlp == MlpKind::swiglu ? 2 : 1; }
-
-int64_t expert_weights(const ModelSpec& model) {
-  return (num_inner_matrices(model) + 1) * model.hidden_size * model.ffn_hidden_size;
-}
-
-int64_t expert_biases(const ModelSpec& model) {
-  return model.linear_bias ? num_inner_matrices(model) * model.ffn_hidden_size + model.hidden_size : 0;
-}
-
-int64_t router_weights(const ModelSpec& model) {
-  return model.num_experts ? *model.num_experts * model.hidden_size : 0;
-}
-
-int64_t norm_parameters(const ModelSpec& model) {
-  return model.norm == NormKind::layer ? 2 * model.hidden_size : model.hidden_size;
-}
 
 void check_dimension(Findings& findings, std::string_view key, int64_t value) {
   findings.require(value >= 1 && value <= k_max_dimension,
@@ -65,15 +33,108 @@ void check_dimensions(Findings& findings, const ModelSpec& model) {
   if (model.sliding_window) check_dimension(findings, "sliding_window", *model.sliding_window);
 }
 
+void check_router(Findings& findings, const Experts& experts) {
+  findings.require(experts.per_token >= 1 && experts.per_token <= experts.count,
+                   fmt::format("experts.per_token must be between 1 and experts.count {}, got {}", experts.count,
+                               experts.per_token));
+  findings.require(experts.groups >= 1 && experts.count % experts.groups == 0,
+                   fmt::format("experts.count {} does not divide into {} groups", experts.count, experts.groups),
+                   "each group has the same number of experts");
+  findings.require(experts.groups_per_token >= 1 && experts.groups_per_token <= experts.groups,
+                   fmt::format("experts.groups_per_token must be between 1 and experts.groups {}, got {}",
+                               experts.groups, experts.groups_per_token));
+  if (!findings.empty()) return;
+  findings.require(experts.per_token <= experts.count / experts.groups * experts.groups_per_token,
+                   fmt::format("experts.per_token {} is more than the {} experts of {} groups", experts.per_token,
+                               experts.count / experts.groups * experts.groups_per_token, experts.groups_per_token));
+  findings.require(std::isfinite(experts.weight_scale) && experts.weight_scale > 0,
+                   fmt::format("experts.weight_scale must be above 0, got {}", experts.weight_scale));
+  for (const auto& [key, value] : {std::pair{"aux_loss_coefficient", experts.aux_loss_coefficient},
+                                   std::pair{"z_loss_coefficient", experts.z_loss_coefficient}})
+    findings.require(value >= 0 && std::isfinite(value),
+                     fmt::format("experts.{} must be 0 or above, got {}", key, value));
+  if (experts.capacity_factor)
+    findings.require(*experts.capacity_factor > 0 && std::isfinite(*experts.capacity_factor),
+                     fmt::format("experts.capacity_factor must be above 0, got {}", *experts.capacity_factor),
+                     "leave it out where no token is dropped");
+}
+
+void check_expert_layers(Findings& findings, const ModelSpec& model) {
+  const Experts& experts = *model.experts;
+  findings.require(
+      experts.first_dense_layers >= 0 && experts.layer_interval >= 1,
+      fmt::format("experts.first_dense_layers must be 0 or above and layer_interval 1 or above, got {} and {}",
+                  experts.first_dense_layers, experts.layer_interval));
+  if (!findings.empty()) return;
+  findings.require(
+      model.expert_layers() >= 1,
+      fmt::format("no layer has experts: experts.first_dense_layers {} and layer_interval {} leave none of {}",
+                  experts.first_dense_layers, experts.layer_interval, model.mlp_layers()));
+}
+
 void check_experts(Findings& findings, const ModelSpec& model) {
-  findings.require(model.num_experts.has_value() == model.experts_per_token.has_value(),
-                   "num_experts and experts_per_token must be given together",
-                   "give both for a mixture of experts, none for a dense model");
-  if (!model.num_experts || !model.experts_per_token) return;
-  check_dimension(findings, "num_experts", *model.num_experts);
-  findings.require(*model.experts_per_token >= 1 && *model.experts_per_token <= *model.num_experts,
-                   fmt::format("experts_per_token must be between 1 and num_experts {}, got {}", *model.num_experts,
-                               *model.experts_per_token));
+  if (!model.experts) return;
+  const Experts& experts = *model.experts;
+  check_dimension(findings, "experts.count", experts.count);
+  check_dimension(findings, "experts.ffn_hidden_size", experts.ffn_hidden_size);
+  if (experts.latent_size) check_dimension(findings, "experts.latent_size", *experts.latent_size);
+  findings.require(experts.shared_ffn_hidden_size >= 0 && experts.shared_ffn_hidden_size <= k_max_dimension,
+                   fmt::format("experts.shared_ffn_hidden_size must be between 0 and {}, got {}", k_max_dimension,
+                               experts.shared_ffn_hidden_size));
+  findings.require(!experts.shared_gate || experts.shared_ffn_hidden_size > 0,
+                   "experts.shared_gate needs shared experts", "state experts.shared_ffn_hidden_size");
+  if (!findings.empty()) return;
+  check_expert_layers(findings, model);
+  check_router(findings, experts);
+}
+
+void check_latent_attention(Findings& findings, const ModelSpec& model) {
+  if (!model.latent_attention) return;
+  const LatentAttention& latent = *model.latent_attention;
+  findings.require(
+      latent.query_rank >= 0 && latent.query_rank <= k_max_dimension,
+      fmt::format("latent_attention.query_rank must be between 0 and {}, got {}", k_max_dimension, latent.query_rank));
+  check_dimension(findings, "latent_attention.key_value_rank", latent.key_value_rank);
+  check_dimension(findings, "latent_attention.rope_head_dim", latent.rope_head_dim);
+  check_dimension(findings, "latent_attention.value_head_dim", latent.value_head_dim);
+  findings.require(latent.rope_head_dim % 2 == 0,
+                   fmt::format("latent_attention.rope_head_dim {} is odd, but rotary embeddings rotate pairs",
+                               latent.rope_head_dim));
+  findings.require(!model.qkv_bias && !model.linear_bias && !model.qk_norm,
+                   "latent_attention has no biases and norms of its own",
+                   "leave qkv_bias, linear_bias and qk_norm out");
+}
+
+void check_mamba(Findings& findings, const ModelSpec& model) {
+  if (!model.mamba) return;
+  const MambaMixers& mamba = *model.mamba;
+  check_dimension(findings, "mamba.layers", mamba.layers);
+  check_dimension(findings, "mamba.inner_width", mamba.inner_width);
+  check_dimension(findings, "mamba.heads", mamba.heads);
+  check_dimension(findings, "mamba.groups", mamba.groups);
+  check_dimension(findings, "mamba.state", mamba.state);
+  check_dimension(findings, "mamba.convolution", mamba.convolution);
+  const auto is_size = [](int64_t value) { return value >= 0 && value <= k_max_dimension; };
+  findings.require(is_size(mamba.chunk) && is_size(mamba.attention_layers),
+                   fmt::format("mamba.chunk and mamba.attention_layers must be between 0 and {}, got {} and {}",
+                               k_max_dimension, mamba.chunk, mamba.attention_layers));
+  if (!findings.empty()) return;
+  findings.require(model.mlp_layers() >= 0,
+                   fmt::format("mamba.layers {} and mamba.attention_layers {} are more than num_layers {}",
+                               mamba.layers, mamba.attention_layers, model.num_layers));
+}
+
+void check_special_layers(Findings& findings, const ModelSpec& model) {
+  const auto require_layers = [&](const char* key, const std::optional<int64_t>& value) {
+    if (!value) return;
+    findings.require(*value >= 0 && *value <= model.num_layers,
+                     fmt::format("{} must be between 0 and num_layers {}, got {}", key, model.num_layers, *value));
+  };
+  require_layers("full_attention_layers", model.full_attention_layers);
+  require_layers("prediction_layers", model.prediction_layers);
+  findings.require(!model.full_attention_layers || model.sliding_window,
+                   "full_attention_layers are those without the sliding window, but sliding_window is not stated",
+                   "state sliding_window, or leave full_attention_layers out");
 }
 
 void check_attention(Findings& findings, const ModelSpec& model) {
@@ -118,10 +179,12 @@ void check_rope_scaling(Findings& findings, const ModelSpec& model) {
 // In floating point, where the exact count might overflow.
 double approximate_parameters(const ModelSpec& model) {
   const auto number = [](int64_t value) { return static_cast<double>(value); };
-  const double attention =
-      2.0 * number(model.hidden_size) * (number(query_width(model)) + number(key_value_width(model)));
-  const double mlp =
-      3.0 * number(model.hidden_size) * number(model.ffn_hidden_size) * number(model.num_experts.value_or(1));
+  const double heads = number(model.num_attention_heads + model.num_key_value_heads) * number(model.head_dim);
+  const double attention = 2.0 * number(model.hidden_size) * heads;
+  double mlp = 3.0 * number(model.hidden_size) * number(model.ffn_hidden_size);
+  if (const auto& experts = model.experts)
+    mlp += 3.0 * number(model.hidden_size) *
+           (number(experts->ffn_hidden_size) * number(experts->count) + number(experts->shared_ffn_hidden_size));
   return number(model.num_layers) * (attention + mlp) + 2.0 * number(model.vocab_size) * number(model.hidden_size);
 }
 
@@ -130,7 +193,10 @@ double approximate_parameters(const ModelSpec& model) {
 std::vector<Problem> check_model(const ModelSpec& model, const std::string& where) {
   Findings findings(where);
   check_dimensions(findings, model);
-  check_experts(findings, model);
+  check_mamba(findings, model);
+  if (findings.empty()) check_experts(findings, model);
+  check_latent_attention(findings, model);
+  check_special_layers(findings, model);
   check_constants(findings, model);
   check_rope_scaling(findings, model);
   if (!findings.empty()) return findings.take();  // the checks below divide and multiply these numbers
@@ -142,21 +208,37 @@ std::vector<Problem> check_model(const ModelSpec& model, const std::string& wher
   return findings.take();
 }
 
+int64_t least_layers(const ModelSpec& model) {
+  const int64_t mixers = model.mamba ? model.mamba->layers + model.mamba->attention_layers : 0;
+  return mixers + (model.experts ? model.experts->first_dense_layers : 0);
+}
+
 ParameterCount count_parameters(const ModelSpec& model) {
-  const int64_t experts = model.num_experts.value_or(1);
-  const int64_t active_experts = model.experts_per_token.value_or(1);
-  const int64_t vocabulary = model.vocab_size * model.hidden_size;
-  const int64_t positions =
-      model.position == PositionKind::learned ? model.max_position_embeddings * model.hidden_size : 0;
+  const LayerWeights layer = weights_of_layer(model);
+  const int64_t vocabulary = model.vocab_size * model.hidden_size, sparse = model.expert_layers();
+  const int64_t mixers = model.mamba ? model.mamba->layers : 0;
+  const Experts experts = model.experts.value_or(Experts());
+  const int64_t common = layer.router + layer.router_extras + layer.shared + layer.shared_extras;
   ParameterCount count;
-  count.embedding = vocabulary + positions;
-  count.attention = model.num_layers * (attention_weights(model) + attention_extras(model));
-  count.mlp = model.num_layers * (experts * (expert_weights(model) + expert_biases(model)) + router_weights(model));
-  count.norms = (2 * model.num_layers + 1) * norm_parameters(model);
+  count.embedding = vocabulary;
+  if (model.position == PositionKind::learned) count.embedding += model.max_position_embeddings * model.hidden_size;
+  count.attention = model.attention_layers() * (layer.attention + layer.attention_extras);
+  count.mamba = mixers * (layer.mixer + layer.mixer_extras);
+  count.mlp = model.dense_layers() * (layer.mlp + layer.mlp_extras) +
+              sparse * (experts.count * (layer.expert + layer.expert_extras) + common);
+  count.norms = model.num_layers * layer.norms + (model.norm == NormKind::layer ? 2 : 1) * model.hidden_size;
   count.head = model.tied_embeddings ? 0 : vocabulary;
-  count.matmul_active =
-      model.num_layers * (attention_weights(model) + active_experts * expert_weights(model) + router_weights(model)) +
-      vocabulary;
+  count.idle = sparse * (experts.count - experts.per_token) * (layer.expert + layer.expert_extras);
+  count.matmul_active = model.attention_layers() * layer.attention + mixers * layer.mixer +
+                        model.dense_layers() * layer.mlp +
+                        sparse * (experts.per_token * layer.expert + layer.shared + layer.router) + vocabulary;
+  if (const int64_t predicting = model.prediction_layers.value_or(0); predicting > 0) {
+    const PredictionBlock block = prediction_block(model);
+    const int64_t blocks = model.shared_prediction.value_or(false) ? 1 : predicting;
+    count.prediction = blocks * block.parameters;
+    count.idle += blocks * (block.parameters - block.active_parameters);
+    count.matmul_active += predicting * (block.weights + vocabulary);
+  }
   return count;
 }
 
@@ -168,20 +250,6 @@ double keys_per_query(const ModelSpec& model, int64_t sequence_length, bool caus
   if (!windowed) return length / 2;
   // Query i = 1..SL sees min(i, window) keys. The cap keeps a window just below SL from costing more than none.
   return std::min(window - window * (window - 1) / (2 * length), length / 2);
-}
-
-double flops_per_token(const ModelSpec& model, int64_t sequence_length, FlopFormula formula,
-                       std::optional<int64_t> trainable_parameters) {
-  CHECK(sequence_length > 0);
-  const ParameterCount parameters = count_parameters(model);
-  const auto of_weights = [&](int64_t weights) {
-    const int64_t trained = std::clamp<int64_t>(trainable_parameters.value_or(weights), 0, weights);
-    return 4.0 * static_cast<double>(weights) + 2.0 * static_cast<double>(trained);
-  };
-  if (formula == FlopFormula::six_n) return of_weights(parameters.total());
-  const double keys = keys_per_query(model, sequence_length, formula == FlopFormula::causal);
-  return of_weights(parameters.matmul_active) +
-         12.0 * static_cast<double>(model.num_layers * query_width(model)) * keys;
 }
 
 std::string formula_id(FlopFormula formula) { return fmt::format("{}/1", enum_name(formula)); }

@@ -119,17 +119,25 @@ struct ModelSpec {
 // The problems of a shape, as sentences ("hidden_size 4096 is not ..."); empty when it is sound. Each names `where`.
 std::vector<Problem> check_model(const ModelSpec& model, const std::string& where);
 
+// Layers that a model of this kind has at least.
+int64_t least_layers(const ModelSpec& model);
+
 // Exact parameter counts by component.
 struct ParameterCount {
-  int64_t embedding = 0;  // token embedding and learned positions
-  int64_t attention = 0;  // all layers: weights and biases of q, k, v, o, and per-head norms
-  int64_t mlp = 0;        // all layers, all experts, routers included
-  int64_t norms = 0;      // block norms and the final norm
-  int64_t head = 0;       // 0 when tied
-  int64_t total() const { return embedding + attention + mlp + norms + head; }
+  int64_t embedding = 0;   // token embedding and learned positions
+  int64_t attention = 0;   // all layers: weights and biases of q, k, v, o, norms of heads and latents, sinks
+  int64_t mamba = 0;       // all mixers of a hybrid
+  int64_t mlp = 0;         // all layers: dense MLPs, all experts, routers
+  int64_t norms = 0;       // block norms and the final norm
+  int64_t head = 0;        // 0 when tied
+  int64_t prediction = 0;  // layers that predict further tokens; published totals leave them out
+  int64_t total() const { return embedding + attention + mamba + mlp + norms + head + prediction; }
 
-  // Weights that multiply each token: the head included even when tied, of experts only the active ones; no biases,
-  // norms or embedding look-up.
+  int64_t idle = 0;  // of experts that a token does not pass
+  int64_t active() const { return total() - idle; }
+
+  // Weights that multiply each token: the head included even when tied, of experts only the active ones, the head again
+  // for each layer that predicts; no biases, norms or embedding look-up.
   int64_t matmul_active = 0;
 };
 ParameterCount count_parameters(const ModelSpec& model);
@@ -141,7 +149,9 @@ double keys_per_query(const ModelSpec& model, int64_t sequence_length, bool caus
 // Model FLOPs of one training step (forward and backward) per token, by a named formula; recompute is never in it.
 //   full    6·matmul_active + 12·layers·heads·head_dim·SL   PaLM (arXiv 2204.02311, app. B), torchtitan, nanotron
 //   causal  the attention term halved                       Megatron-LM (arXiv 2205.05198 counts full; its code halves)
-//   6n      6·all parameters                                Kaplan et al. (arXiv 2001.08361)
+//   6n      6·all parameters that a token passes            Kaplan et al. (arXiv 2001.08361)
+// With latent attention, queries against keys and values have their own widths; a hybrid's mixers add their scan. The
+// sum of the parts of break_down() (spec/flop_breakdown.h) is `full` or `causal`.
 // With a sliding window shorter than SL, `full` counts min(SL, window) keys per query and `causal` the exact mean of
 // keys seen, at most SL/2. CHECKs that sequence_length is positive; the model must have passed check_model.
 //

@@ -197,7 +197,30 @@ double learning_rate_at(const OptimizerSpec& optimizer, int64_t step, int64_t to
 }
 
 Json train_spec_to_json(const TrainSpec& spec) { return to_json(spec); }
-TrainSpec train_spec_from_json(const Json& json, const std::string& where) { return from_json<TrainSpec>(json, where); }
+bool has_flat_experts(const Json& model) {
+  return model.is_object() && model.contains("num_experts") && !model.at("num_experts").is_null();
+}
+
+Json with_experts(Json model) {
+  if (!has_flat_experts(model)) return model;
+  Experts experts;
+  Json parts = to_json(experts);
+  parts["count"] = model.at("num_experts");
+  if (model.contains("experts_per_token")) parts["per_token"] = model.at("experts_per_token");
+  if (model.contains("ffn_hidden_size")) parts["ffn_hidden_size"] = model.at("ffn_hidden_size");
+  model.erase("num_experts");
+  model.erase("experts_per_token");
+  model["experts"] = parts;
+  return model;
+}
+
+TrainSpec train_spec_from_json(const Json& json, const std::string& where) {
+  if (!json.is_object() || !json.contains("model") || !has_flat_experts(json.at("model")))
+    return from_json<TrainSpec>(json, where);
+  Json upgraded = json;
+  upgraded["model"] = with_experts(json.at("model"));
+  return from_json<TrainSpec>(upgraded, where);
+}
 
 std::vector<Problem> find_unknown_train_spec_keys(const Json& json, const std::string& where) {
   std::vector<std::string> keys;

@@ -244,6 +244,12 @@ std::vector<Problem> check_train_spec(const TrainSpec& spec, const std::string& 
 double learning_rate_at(const OptimizerSpec& optimizer, int64_t step, int64_t total_steps);
 
 Json train_spec_to_json(const TrainSpec& spec);
+
+// Version 0.1 wrote a mixture of experts as `num_experts` and `experts_per_token`, where ffn_hidden_size was the width
+// of an expert. Whether the JSON of a shape has them; and the same shape with `experts` instead.
+bool has_flat_experts(const Json& model);
+Json with_experts(Json model);
+
 TrainSpec train_spec_from_json(const Json& json, const std::string& where);  // throws Error
 // One problem for each unknown key: a misspelt one would silently keep its default.
 std::vector<Problem> find_unknown_train_spec_keys(const Json& json, const std::string& where);

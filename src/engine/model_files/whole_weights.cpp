@@ -51,7 +51,7 @@ class WeightList {
 }  // namespace
 
 std::vector<NamedShape> whole_weights(const ModelSpec& model) {
-  CHECK(!model.num_experts);
+  CHECK(!model.experts);
   WeightList list(model);
   list.add("embedding.weight", model.vocab_size, model.hidden_size);
   if (model.position == PositionKind::learned)

@@ -60,11 +60,10 @@ struct LinearLayer {
 std::vector<LinearLayer> linear_layers(const ModelSpec& model) {
   const int64_t heads = model.num_attention_heads + 2 * model.num_key_value_heads;
   const int64_t branches = model.mlp == MlpKind::swiglu ? 2 : 1;
-  const int64_t experts = model.num_experts ? model.experts_per_token.value_or(1) : 1;
   return {{"qkv", model.hidden_size, heads * model.head_dim, model.num_layers},
           {"out", model.num_attention_heads * model.head_dim, model.hidden_size, model.num_layers},
-          {"up", model.hidden_size, branches * model.ffn_hidden_size, model.num_layers * experts},
-          {"down", model.ffn_hidden_size, model.hidden_size, model.num_layers * experts},
+          {"up", model.hidden_size, branches * model.ffn_hidden_size, model.num_layers},
+          {"down", model.ffn_hidden_size, model.hidden_size, model.num_layers},
           {"head", model.hidden_size, model.vocab_size, 1}};
 }
 

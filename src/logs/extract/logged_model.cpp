@@ -173,9 +173,10 @@ std::vector<std::string> list_contradictions(const RunResult& result, const Mode
   compare("hidden size", shape.hidden_size, model.hidden_size);
   compare("attention heads", shape.num_attention_heads, model.num_attention_heads);
   compare("MLP size", shape.ffn_hidden_size, model.ffn_hidden_size);
-  if (shape.num_experts && *shape.num_experts != model.num_experts.value_or(1))
-    sizes.push_back(fmt::format("experts {}, not {}", *shape.num_experts, model.num_experts.value_or(0)));
-  if (!shape.num_experts && !shape.routing.empty() && !model.num_experts)
+  const int64_t experts = model.experts ? model.experts->count : 0;
+  if (shape.num_experts && *shape.num_experts != std::max<int64_t>(1, experts))
+    sizes.push_back(fmt::format("experts {}, not {}", *shape.num_experts, experts));
+  if (!shape.num_experts && !shape.routing.empty() && experts == 0)
     sizes.push_back(fmt::format("experts ({}), not a dense model", shape.routing));
   if (shape.vocab_size && !may_be_vocabulary_of(*shape.vocab_size, model.vocab_size))
     compare("vocabulary", shape.vocab_size, model.vocab_size);

@@ -11,7 +11,7 @@ struct Dimensions {
 };
 
 Dimensions dimensions_of(const Workload& workload) {
-  const ModelSpec& m = workload.shape.model;
+  const ModelSpec& m = workload.shape;
   const Layout& layout = workload.layout;
   Dimensions d{};
   d.tokens = static_cast<double>(layout.micro_batch * workload.sequence_length) / static_cast<double>(layout.context);
@@ -41,7 +41,7 @@ Phases time_linear(double tokens, double out, double in, const ProductRate& rate
 }
 
 Phases time_products(const Workload& workload, const Dimensions& d, const Rates& r) {
-  const double gates = workload.shape.model.mlp == MlpKind::swiglu ? 2 : 1;
+  const double gates = workload.shape.mlp == MlpKind::swiglu ? 2 : 1;
   const auto linear = [&](double out, double in) {
     return time_linear(d.tokens, out, in, {r.product_low, r.saturation_low, r.misaligned});
   };
@@ -53,7 +53,7 @@ Phases time_products(const Workload& workload, const Dimensions& d, const Rates&
 double seen_keys(const Workload& workload) {
   const auto length = static_cast<double>(workload.sequence_length);
   if (!workload.family->fused_attention) return length;
-  const auto window = static_cast<double>(workload.shape.model.sliding_window.value_or(workload.sequence_length));
+  const auto window = static_cast<double>(workload.shape.sliding_window.value_or(workload.sequence_length));
   if (window >= length) return length / 2;
   return window * (length - window / 2) / length;
 }
@@ -66,7 +66,7 @@ Phases time_fused_attention(const Workload& workload, const Dimensions& d, const
 }
 
 Phases time_unfused_attention(const Workload& workload, const Dimensions& d, const Rates& r) {
-  const ModelSpec& m = workload.shape.model;
+  const ModelSpec& m = workload.shape;
   const double scores = d.tokens * static_cast<double>(workload.sequence_length * m.num_attention_heads) / d.tensor;
   const double products = 4 * d.tokens * seen_keys(workload) * d.heads_width /
                           (r.attention * (m.head_dim % 8 == 0 ? 1 : r.misaligned_head));
@@ -77,7 +77,7 @@ Phases time_unfused_attention(const Workload& workload, const Dimensions& d, con
 
 Phases time_elementwise(const Workload& workload, const Dimensions& d, const Rates& r) {
   const bool fused = workload.family->fused_elementwise;
-  const double gated = workload.shape.model.mlp == MlpKind::swiglu ? 3 : 2;
+  const double gated = workload.shape.mlp == MlpKind::swiglu ? 3 : 2;
   const double split = workload.layout.sequence_parallel ? d.tensor : 1;
   const double forward =
       k_half_bytes * d.tokens * (r.hidden_bytes * d.hidden / split + gated * d.inner * r.inner_bytes);
@@ -159,7 +159,7 @@ EndsTime time_ends(const Workload& workload, const Rates& r) {
   constexpr double k_logit_bytes = 14;      // logits written, their maximum and sum taken, gradient written
   constexpr double k_embedding_bytes = 12;  // rows read and written, and their gradients
   const Dimensions d = dimensions_of(workload);
-  const double columns = static_cast<double>(workload.shape.model.vocab_size) / d.tensor;
+  const double columns = static_cast<double>(workload.shape.vocab_size) / d.tensor;
   EndsTime ends;
   ends.head = time_linear(d.tokens, columns, d.hidden, {r.product_16, r.saturation_16, r.misaligned});
   ends.head.backward += d.tokens * columns * k_logit_bytes / r.memory;

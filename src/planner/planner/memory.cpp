@@ -12,7 +12,7 @@ namespace {
 
 TrainSpec training_of(const Workload& workload) {
   TrainSpec spec;
-  spec.model = workload.shape.model;
+  spec.model = workload.shape;
   spec.parallel = parallel_spec(workload.layout);
   spec.precision = parse_enum<Precision>(enum_name(workload.precision)).value_or(Precision::bf16);
   spec.sequence_length = workload.sequence_length;
@@ -48,13 +48,13 @@ double rows_of(const Workload& workload) {
 // Bytes per row that tensor parallelism splits only together with the sequence: two norms' inputs, the inputs of the
 // first products of attention and MLP, and two masks.
 double whole_width_bytes(const Workload& workload) {
-  const auto hidden = static_cast<double>(workload.shape.model.hidden_size);
+  const auto hidden = static_cast<double>(workload.shape.hidden_size);
   return hidden * (2 * k_half_bytes + 2 * k_half_bytes + (workload.family->dropout ? 2 : 0));
 }
 
 // Queries, keys, values, the sum of values; the MLP's products. Split by tensor parallelism.
 double split_width_bytes(const Workload& workload) {
-  const ModelSpec& m = workload.shape.model;
+  const ModelSpec& m = workload.shape;
   const auto queries = static_cast<double>(m.num_attention_heads * m.head_dim);
   const auto keys = static_cast<double>(m.num_key_value_heads * m.head_dim);
   const double products = m.mlp == MlpKind::swiglu ? 3 : 2;
@@ -69,13 +69,13 @@ double split_width_bytes(const Workload& workload) {
 double score_bytes(const Workload& workload) {
   if (workload.family->fused_attention || workload.layout.recompute == Recompute::selective) return 0;
   const double each = workload.family->dropout ? 5 : 2;
-  return each * static_cast<double>(workload.shape.model.num_attention_heads * workload.sequence_length);
+  return each * static_cast<double>(workload.shape.num_attention_heads * workload.sequence_length);
 }
 
 // What torchtitan keeps per row when every second product is repeated: inputs of the norms, queries, values, the sum of
 // values and the MLP's first product; in FP8 the results of products are not kept.
 double operator_kept_bytes(const Workload& workload) {
-  const ModelSpec& m = workload.shape.model;
+  const ModelSpec& m = workload.shape;
   const auto hidden = static_cast<double>(m.hidden_size);
   if (workload.precision == PlanPrecision::fp8) return 4 * hidden;
   return k_half_bytes * (4 * hidden + static_cast<double>(m.num_key_value_heads * m.head_dim + m.ffn_hidden_size));
@@ -85,7 +85,7 @@ double kept_bytes(const Workload& workload) {
   const Layout& layout = workload.layout;
   const auto tensor = static_cast<double>(layout.tensor);
   const double sequence_split = layout.sequence_parallel ? tensor : 1;
-  const double hidden_input = k_half_bytes * static_cast<double>(workload.shape.model.hidden_size);
+  const double hidden_input = k_half_bytes * static_cast<double>(workload.shape.hidden_size);
   if (layout.recompute == Recompute::full) return hidden_input / sequence_split;
   if (workload.selects_operators()) return operator_kept_bytes(workload) / sequence_split;
   return whole_width_bytes(workload) / sequence_split + (split_width_bytes(workload) + score_bytes(workload)) / tensor;
@@ -135,8 +135,7 @@ void add_states(MemoryEstimate& memory, const Workload& workload, double weights
   memory.moments = 2 * workload.moment_bytes * share(Sharding::optimizer);
   if (workload.family->deepspeed_states) memory.gradients = deepspeed_gradients(workload, weights);
   if (sharding == Sharding::weights)
-    memory.gathered =
-        2 * k_half_bytes * layer_weights(workload.shape.model) / static_cast<double>(workload.layout.tensor);
+    memory.gathered = 2 * k_half_bytes * layer_weights(workload.shape) / static_cast<double>(workload.layout.tensor);
   if (workload.family->fp32_shards) add_fp32_shards(memory, workload, weights);
   if (workload.offload != Offload::none) memory.master_weights = memory.moments = memory.gradients = 0;
   if (workload.offload == Offload::parameters) memory.weights = 0;
@@ -149,7 +148,7 @@ double bytes_per_score(const Family& family) {
 }
 
 double logit_bytes(const Workload& workload) {
-  return rows_of(workload) * static_cast<double>(workload.shape.model.vocab_size) /
+  return rows_of(workload) * static_cast<double>(workload.shape.vocab_size) /
          static_cast<double>(workload.layout.tensor) * bytes_per_score(*workload.family);
 }
 
@@ -164,7 +163,7 @@ double layer_weights(const ModelSpec& m) {
 }
 
 double stage_weights(const Workload& workload, int64_t stage) {
-  const ModelSpec& m = workload.shape.model;
+  const ModelSpec& m = workload.shape;
   const bool first = stage == 0, last = stage == workload.layout.pipeline - 1;
   double tables = (first ? 1 : 0) + (last ? 1 : 0);
   if (first && last && m.tied_embeddings) tables = 1;

@@ -57,7 +57,7 @@ constexpr double k_sum_bytes = 4;  // of an element of a gradient, or of the los
 class NativeStep {
  public:
   NativeStep(const Workload& workload, const Machine& machine, const NativeRates& rates)
-      : workload_(workload), model_(workload.shape.model), layout_(workload.layout), rates_(rates) {
+      : workload_(workload), model_(workload.shape), layout_(workload.layout), rates_(rates) {
     cores_ = static_cast<double>(std::max<int64_t>(1, machine.cores));
     ranks_ = static_cast<double>(layout_.num_gpus());
     threads_ = std::max(1.0, std::floor(cores_ / ranks_));

@@ -233,7 +233,7 @@ std::string describe_failures(const Goodput& g) {
 
 PlanReport make_plan_report(const PlanRequest& request, const SearchOutcome& outcome) {
   PlanReport report;
-  report.model = request.shape.model.full_name;
+  report.model = request.shape.full_name;
   report.gpu = request.machine.id;
   report.framework = request.family->full_name;
   report.gpus = request.gpus;

@@ -102,7 +102,7 @@ PlannedRow plan_row(const PublishedRow& row, const ParameterSet& parameters) {
   planned.precision = std::string(enum_name(w.precision));
   planned.layout = describe_layout(w);
   planned.gpus = w.layout.num_gpus();
-  planned.parameters = static_cast<double>(count_parameters(w.shape.model).total());
+  planned.parameters = static_cast<double>(count_parameters(w.shape).total());
   planned.assumptions = read.assumptions;
   const double seconds = predict_seconds(parameters, read.machine, w);
   if (!std::isfinite(seconds / measured_seconds(read))) {

@@ -126,7 +126,7 @@ std::string render_heading(const PlanRequest& request, const PlanLine& line) {
   return fmt::format(
       "# {} on {} x {} by {}: predicted {} per step, {} tokens/s/GPU, {} of {} per GPU.\n"
       "# Paste each section into the section of the same name in a config.yaml.\n",
-      request.shape.model.full_name, request.gpus, request.machine.id, request.family->full_name,
+      request.shape.full_name, request.gpus, request.machine.id, request.family->full_name,
       format_duration(line.step_seconds), format_count(line.tokens_per_second_per_gpu), format_gb(line.memory_bytes),
       format_gb(request.machine.memory_bytes));
 }
@@ -139,7 +139,7 @@ std::string render_planned_config(const PlanRequest& request, const PlanLine& li
   if (line.delays_weights)
     throw Error(Problem{"a configuration cannot select a zero-bubble schedule", "--yaml", "omit --zero-bubble"});
   const Platform platform = platform_of(request.machine);
-  const ModelSpec& model = request.shape.model;
+  const ModelSpec& model = request.shape;
   const std::string key = planned.key.empty() ? key_of(model.name) : planned.key;
   std::string text = render_heading(request, line);
   text += fmt::format("experiment:\n  methodology: {}\n", k_strategy);

@@ -18,7 +18,7 @@ constexpr double k_bloom_vocabulary = 250880;  // arXiv 2211.05100, table 3
 
 // Heads that a row does not print: of 128 channels each.
 void assume_heads(PublishedWorkload& read, const PublishedRow& row) {
-  ModelSpec& model = read.workload.shape.model;
+  ModelSpec& model = read.workload.shape;
   constexpr int64_t k_head = 128;
   if (model.num_attention_heads != 1 || model.head_dim <= 2 * k_head || count_cell(row, "heads")) return;
   model.num_attention_heads = model.num_key_value_heads = std::max<int64_t>(1, model.hidden_size / k_head);
@@ -27,7 +27,7 @@ void assume_heads(PublishedWorkload& read, const PublishedRow& row) {
 }
 
 // A dense GPT of which the parameter count and the hidden size are printed has so many layers: 12 l h^2 + V h.
-std::optional<CountedModel> shape_from_count(const PublishedRow& row) {
+std::optional<ModelSpec> shape_from_count(const PublishedRow& row) {
   const auto count = parse_printed_count(row.cell("params"));
   const auto hidden = count_cell(row, "hidden");
   if (!count || !hidden) return std::nullopt;
@@ -73,7 +73,7 @@ void read_chunks(PublishedWorkload& read, const PublishedRow& row) {
   Workload& workload = read.workload;
   Layout& layout = workload.layout;
   layout.chunks = count_cell(row, "vp").value_or(1);
-  const int64_t units = workload.shape.model.num_layers;
+  const int64_t units = workload.shape.num_layers;
   layout.ends_as_layers = needs_ends_as_layers(units, layout.pipeline * layout.chunks);
   if (count_cell(row, "vp") || layout.pipeline <= 1) return;
   const int64_t layers = std::max<int64_t>(1, (units + (layout.ends_as_layers ? 2 : 0)) / layout.pipeline);
@@ -116,7 +116,7 @@ std::optional<int64_t> following_length(const PublishedRow& row) {
 }
 
 int64_t assume_length(const PublishedRow& row, const Workload& workload) {
-  const int64_t own = workload.shape.model.max_position_embeddings;
+  const int64_t own = workload.shape.max_position_embeddings;
   if (workload.family->operator_recompute) return 8192;  // torchtitan's configurations of Llama 3
   return own > 1 ? std::min<int64_t>(own, 8192) : mentions(lower_text(row.cell("model")), "gpt-3") ? 2048 : 1024;
 }
@@ -214,7 +214,7 @@ void read_details(Workload& workload, const PublishedRow& row) {
 std::string read_shape(PublishedWorkload& read, const PublishedRow& row) {
   RowInputs inputs = read_inputs(row);
   if (!inputs.shape && (inputs.shape = shape_from_count(row)))
-    read.assumptions.push_back(fmt::format("{} layers", inputs.shape->model.num_layers));
+    read.assumptions.push_back(fmt::format("{} layers", inputs.shape->num_layers));
   const std::string notes = lower_text(row.cell("notes"));
   if (!inputs.shape) return inputs.missing;
   if (const std::string kind = unpredictable(*inputs.shape); !kind.empty()) return kind;
@@ -223,7 +223,7 @@ std::string read_shape(PublishedWorkload& read, const PublishedRow& row) {
   if (mentions(notes, "single transformer layer")) return "a single layer";
   read.workload.shape = *inputs.shape;
   if (!inputs.vocabulary_known) {
-    ModelSpec& model = read.workload.shape.model;
+    ModelSpec& model = read.workload.shape;
     model.vocab_size = static_cast<int64_t>(assume_vocabulary(row, model));
     read.assumptions.push_back(fmt::format("vocabulary {}", model.vocab_size));
   }
@@ -243,7 +243,7 @@ std::string read_layout(PublishedWorkload& read, const PublishedRow& row, int64_
   if (!prints_layout(row, read.workload, gpus)) return "no layout";
   const double model =
       static_cast<double>(layout.tensor) * static_cast<double>(layout.pipeline) * static_cast<double>(layout.context);
-  if (model > static_cast<double>(gpus) || layout.pipeline > read.workload.shape.model.num_layers)
+  if (model > static_cast<double>(gpus) || layout.pipeline > read.workload.shape.num_layers)
     return "an inconsistent layout";
   layout.data = gpus / (layout.tensor * layout.pipeline * layout.context);
   read_chunks(read, row);

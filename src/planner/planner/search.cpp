@@ -21,7 +21,7 @@ std::vector<int64_t> divisors(int64_t number, int64_t most) {
 
 // Megatron-Core, whose rule it is, asks that tensor-parallel ranks divide the key heads.
 std::vector<int64_t> tensor_sizes(const PlanRequest& request) {
-  const ModelSpec& m = request.shape.model;
+  const ModelSpec& m = request.shape;
   std::vector<int64_t> sizes;
   for (const int64_t each : divisors(request.gpus, request.machine.gpus_per_domain)) {
     if (each > 1 && (request.data_parallel_only || !request.family->tensor_parallel)) break;
@@ -35,7 +35,7 @@ std::vector<int64_t> context_sizes(const PlanRequest& request) {
   constexpr int64_t k_max = 64;
   constexpr int64_t k_min_tokens = 1024;  // per rank: below, exchanges outweigh what is computed
   std::vector<int64_t> sizes;
-  const ModelSpec& model = request.shape.model;
+  const ModelSpec& model = request.shape;
   const bool short_window = model.sliding_window && *model.sliding_window < request.sequence_length;
   for (const int64_t each : divisors(request.gpus, short_window && !request.family->own_trainer ? 1 : k_max)) {
     if (each > 1 && (request.data_parallel_only || !request.family->context_parallel)) break;
@@ -68,7 +68,7 @@ struct Cut {
 };
 
 std::vector<Cut> cuts(const PlanRequest& request) {
-  const int64_t layers = request.shape.model.num_layers;
+  const int64_t layers = request.shape.num_layers;
   const bool pipelines = request.family->pipeline_parallel && !request.data_parallel_only;
   std::vector<Cut> all;
   for (const int64_t each : divisors(layers, pipelines ? request.gpus : 1)) all.push_back({each, layers, false});
@@ -175,7 +175,7 @@ class Search {
   // src/suite/launch/tita.cpp: FSDP2 is what mixes precisions, and TP and CP cut a sequence into even parts.
   bool suits_torchtitan(const Layout& layout) const {
     const int64_t parts = 2 * layout.tensor * layout.context;
-    const bool tied = request_.shape.model.tied_embeddings && layout.pipeline > 1;
+    const bool tied = request_.shape.tied_embeddings && layout.pipeline > 1;
     return base_.sequence_length % parts == 0 && !tied &&
            (layout.data * layout.context > 1 || layout.tensor * layout.pipeline == 1);
   }

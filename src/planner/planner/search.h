@@ -10,7 +10,7 @@ namespace tprimat::planner {
 
 // What is given; the layout is sought.
 struct PlanRequest {
-  CountedModel shape;
+  ModelSpec shape;
   int64_t sequence_length = 0;
   int64_t global_batch = 0;  // sequences per step
   int64_t gpus = 0;

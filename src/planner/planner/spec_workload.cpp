@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "spec/counted_model.h"
+#include "spec/model_catalogue.h"
 
 namespace tprimat::planner {
 namespace {
@@ -52,7 +52,7 @@ bool has_memory(const Machine& machine, double gb) {
 SpecWorkload workload_of(const TrainSpec& spec, Framework framework, Platform platform) {
   SpecWorkload read;
   Workload& workload = read.workload;
-  workload.shape.model = spec.model;
+  workload.shape = spec.model;
   workload.sequence_length = spec.sequence_length;
   workload.global_batch = spec.global_batch_size;
   workload.layout = layout_of(spec);

@@ -94,7 +94,7 @@ double time_transfers(const Workload& workload, const Machine& machine, const Ra
   const double tokens =
       static_cast<double>(layout.micro_batch * workload.sequence_length) / static_cast<double>(layout.context);
   const bool near = layout.num_gpus() <= machine.gpus_per_domain;
-  const double transfer = k_half_bytes * tokens * static_cast<double>(workload.shape.model.hidden_size) / split /
+  const double transfer = k_half_bytes * tokens * static_cast<double>(workload.shape.hidden_size) / split /
                           (near ? rates.link : rates.network);
   const double steady = 2 * workload.micro_batches() * static_cast<double>(layout.chunks) * transfer;
   return rates.transfer_share * steady + 2 * static_cast<double>(layout.pipeline - 1) * transfer;

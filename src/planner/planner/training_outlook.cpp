@@ -75,7 +75,7 @@ Goodput estimate_goodput(const Reliability& reliability, int64_t gpus, double ch
   return goodput;
 }
 
-double checkpoint_bytes(const CountedModel& shape) {
+double checkpoint_bytes(const ModelSpec& shape) {
   constexpr double k_bytes_per_parameter = 2 + 4 + 4 + 4;
   return k_bytes_per_parameter * static_cast<double>(break_down(shape, {1, true, 0}).parameters());
 }

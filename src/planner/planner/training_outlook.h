@@ -113,7 +113,7 @@ struct TrainingOutlook {
 TrainingOutlook foresee_training(const RankedLayout& plan, const TrainingTerms& terms, const Straggling& straggling);
 
 // Weights in 16 bits, their fp32 form and Adam's two moments: 14 bytes per parameter.
-double checkpoint_bytes(const CountedModel& shape);
+double checkpoint_bytes(const ModelSpec& shape);
 
 // With the `node_noise` of the terms, else with what was calibrated per doubling of the nodes.
 Straggling estimate_straggling(int64_t gpus, double per_doubling, std::optional<double> node_noise);

@@ -6,7 +6,7 @@
 
 #include "planner/families.h"
 #include "planner/machine.h"
-#include "spec/counted_model.h"
+#include "spec/model_catalogue.h"
 #include "spec/pipeline_schedule.h"
 #include "spec/train_spec.h"
 
@@ -57,7 +57,7 @@ inline ParallelSpec parallel_spec(const Layout& layout) {
 
 // One training step to predict.
 struct Workload {
-  CountedModel shape;
+  ModelSpec shape;
   int64_t sequence_length = 0;
   int64_t global_batch = 0;  // sequences per step
   Layout layout;
@@ -79,10 +79,10 @@ struct Workload {
   int64_t chunk_layers(int64_t place) const {
     if (family->balances_ends) return balanced_layers(place + 1) - balanced_layers(place);
     if (family->fills_stages && !layout.ends_as_layers) return filled_layers(place + 1) - filled_layers(place);
-    return split_layers(shape.model.num_layers, layout.pipeline * layout.chunks, layout.ends_as_layers, place).count;
+    return split_layers(shape.num_layers, layout.pipeline * layout.chunks, layout.ends_as_layers, place).count;
   }
   int64_t stage_layers(int64_t stage) const {
-    const int64_t ends = layout.ends_as_layers ? 1 : 0, units = shape.model.num_layers + 2 * ends;
+    const int64_t ends = layout.ends_as_layers ? 1 : 0, units = shape.num_layers + 2 * ends;
     if (stages_are_alike())
       return units / layout.pipeline - (stage == 0 ? ends : 0) - (stage == layout.pipeline - 1 ? ends : 0);
     int64_t sum = 0;
@@ -93,13 +93,13 @@ struct Workload {
   // Layers of the first so many stages of DeepSpeed, which fills each stage before it begins the next
   // (ds_utils.partition_balanced).
   int64_t filled_layers(int64_t stages) const {
-    const int64_t layers = shape.model.num_layers;
+    const int64_t layers = shape.num_layers;
     return std::min(layers, stages * ((layers + layout.pipeline - 1) / layout.pipeline));
   }
   // Layers of the first so many stages of nanotron, which begins a new stage when the products of the blocks so far are
   // more than the stages so far should have.
   int64_t balanced_layers(int64_t stages) const {
-    const ModelSpec& m = shape.model;
+    const ModelSpec& m = shape;
     if (stages == 0 || stages == layout.pipeline) return stages == 0 ? 0 : m.num_layers;
     const double head = static_cast<double>(m.vocab_size) /
                         static_cast<double>(4 * m.num_attention_heads * m.head_dim + 3 * m.ffn_hidden_size);
@@ -110,7 +110,7 @@ struct Workload {
   // All stages but the first and the last are the same.
   bool stages_are_alike() const {
     if (family->balances_ends) return layout.pipeline == 1;
-    return (shape.model.num_layers + (layout.ends_as_layers ? 2 : 0)) % (layout.pipeline * layout.chunks) == 0;
+    return (shape.num_layers + (layout.ends_as_layers ? 2 : 0)) % (layout.pipeline * layout.chunks) == 0;
   }
   // One stage of every kind.
   template <class Visit>
@@ -132,9 +132,9 @@ struct Workload {
 };
 
 // Why the planner does not predict a shape; empty for one that it does.
-inline std::string unpredictable(const CountedModel& shape) {
-  if (shape.model.num_experts) return "a mixture of experts";
-  if (shape.latent) return "a model with latent attention";
+inline std::string unpredictable(const ModelSpec& shape) {
+  if (shape.experts) return "a mixture of experts";
+  if (shape.latent_attention) return "a model with latent attention";
   return shape.mamba ? "a hybrid with state-space layers" : "";
 }
 

@@ -5,7 +5,7 @@ namespace {
 
 // A shape as the source may have counted it.
 struct ShapeReading {
-  CountedModel shape;
+  ModelSpec shape;
   std::vector<std::string> deviations;
 };
 
@@ -26,21 +26,19 @@ constexpr OtherShape k_other_shapes[] = {
 // Adds what else a source may have counted; false where the plain shape itself is no reading.
 using ShapeAxis = bool (*)(const RowInputs&, const ShapeReading&, std::vector<ShapeReading>&);
 
-CountedModel& add(std::vector<ShapeReading>& out, const ShapeReading& plain, const char* deviation) {
+ModelSpec& add(std::vector<ShapeReading>& out, const ShapeReading& plain, const char* deviation) {
   out.push_back(plain);
   out.back().deviations.emplace_back(deviation);
   return out.back().shape;
 }
 
 bool read_vocabulary(const RowInputs& inputs, const ShapeReading& plain, std::vector<ShapeReading>& out) {
-  const auto add_size = [&](const char* deviation, int64_t size) {
-    add(out, plain, deviation).model.vocab_size = size;
-  };
+  const auto add_size = [&](const char* deviation, int64_t size) { add(out, plain, deviation).vocab_size = size; };
   if (!inputs.vocabulary_known) {
     for (const int64_t size : k_usual_vocabularies) add_size("assumed_vocabulary", size);
     return false;
   }
-  const ModelSpec& m = plain.shape.model;
+  const ModelSpec& m = plain.shape;
   for (const OtherShape& other : k_other_shapes)
     if (other.model == m.name && other.vocabulary != 0) add_size("other_vocabulary", other.vocabulary);
   const int64_t padded = padded_vocabulary(m.vocab_size, inputs.tensor_parallel);
@@ -49,31 +47,31 @@ bool read_vocabulary(const RowInputs& inputs, const ShapeReading& plain, std::ve
 }
 
 bool read_layers(const RowInputs& inputs, const ShapeReading& plain, std::vector<ShapeReading>& out) {
-  if (inputs.own_layers != 0) add(out, plain, "own_layers").model.num_layers = inputs.own_layers;
+  if (inputs.own_layers != 0) add(out, plain, "own_layers").num_layers = inputs.own_layers;
   return true;
 }
 
 // Of the kind that the equations of the Megatron papers are about.
-bool is_gpt(const ModelSpec& model) { return model.mlp == MlpKind::gelu && !model.num_experts; }
+bool is_gpt(const ModelSpec& model) { return model.mlp == MlpKind::gelu && !model.experts; }
 
 bool read_key_heads(const RowInputs& inputs, const ShapeReading& plain, std::vector<ShapeReading>& out) {
-  const ModelSpec& m = plain.shape.model;
-  if (plain.shape.latent) return true;
-  if (is_gpt(inputs.shape->model) && m.num_key_value_heads < m.num_attention_heads)
-    add(out, plain, "multi_head_counted").model.num_key_value_heads = m.num_attention_heads;
+  const ModelSpec& m = plain.shape;
+  if (plain.shape.latent_attention) return true;
+  if (is_gpt(*inputs.shape) && m.num_key_value_heads < m.num_attention_heads)
+    add(out, plain, "multi_head_counted").num_key_value_heads = m.num_attention_heads;
   for (const OtherShape& other : k_other_shapes)
     if (other.model == m.name && other.key_heads != 0)
-      add(out, plain, "other_key_heads").model.num_key_value_heads = other.key_heads;
+      add(out, plain, "other_key_heads").num_key_value_heads = other.key_heads;
   return true;
 }
 
 bool read_mlp(const RowInputs&, const ShapeReading& plain, std::vector<ShapeReading>& out) {
-  if (plain.shape.model.mlp == MlpKind::swiglu) add(out, plain, "gate_not_counted").model.mlp = MlpKind::gelu;
+  if (plain.shape.mlp == MlpKind::swiglu) add(out, plain, "gate_not_counted").mlp = MlpKind::gelu;
   return true;
 }
 
 bool read_window(const RowInputs&, const ShapeReading& plain, std::vector<ShapeReading>& out) {
-  if (plain.shape.model.sliding_window) add(out, plain, "window_not_counted").model.sliding_window.reset();
+  if (plain.shape.sliding_window) add(out, plain, "window_not_counted").sliding_window.reset();
   return true;
 }
 
@@ -99,20 +97,21 @@ std::vector<ShapeReading> shape_readings(const RowInputs& inputs) {
 
 // Of a hybrid Megatron-LM takes a mixer to be twice as wide as the hidden size, and counts no product that joins the
 // streams of a layer that predicts further tokens (hybrid_flops in its num_floating_point_operations).
-CountedModel as_megatron_counts(const CountedModel& shape) {
-  CountedModel counted = shape;
-  if (counted.mamba) counted.mamba->inner_width = 2 * counted.model.hidden_size;
+ModelSpec as_megatron_counts(const ModelSpec& shape) {
+  ModelSpec counted = shape;
+  if (counted.mamba) counted.mamba->inner_width = 2 * counted.hidden_size;
   return counted;
 }
 
 // Megatron-LM's num_floating_point_operations: causal attention, the vocabulary padded for the tensor-parallel ranks,
 // and no routers.
-double count_as_megatron(const CountedModel& shape, int64_t length, int64_t tensor_parallel) {
+double count_as_megatron(const ModelSpec& shape, int64_t length, int64_t tensor_parallel) {
   const FlopBreakdown breakdown = break_down(as_megatron_counts(shape), {length, true, tensor_parallel});
-  const int64_t hidden = shape.model.hidden_size;
+  const int64_t hidden = shape.hidden_size;
   const int64_t joined = shape.mamba ? 2 * hidden * hidden : 0;
-  double left_out =
-      static_cast<double>(shape.prediction_layers * (shape.model.num_experts.value_or(0) * hidden + joined)) * 6;
+  double left_out = static_cast<double>(shape.prediction_layers.value_or(0) *
+                                        ((shape.experts ? shape.experts->count : 0) * hidden + joined)) *
+                    6;
   if (const PartCost* router = breakdown.find(FlopPart::router)) left_out += router->total();
   return breakdown.total() - left_out;
 }
@@ -129,7 +128,7 @@ class Collector {
       : inputs_(inputs),
         full_(break_down(shape.shape, {length, false, 0})),
         causal_(break_down(shape.shape, {length, true, 0})),
-        is_gpt_(is_gpt(inputs.shape->model)),
+        is_gpt_(is_gpt(*inputs.shape)),
         megatron_(count_as_megatron(shape.shape, length, inputs.tensor_parallel)),
         deviations_(std::move(deviations)) {}
 

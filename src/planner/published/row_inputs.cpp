@@ -32,9 +32,8 @@ TuningKind tuning_of(const PublishedRow& row) {
 }
 
 // A dense GPT: what the papers print is layers, hidden size and perhaps heads; the rest has its usual proportion.
-CountedModel printed_shape(const PublishedRow& row, int64_t hidden) {
-  CountedModel counted;
-  ModelSpec& m = counted.model;
+ModelSpec printed_shape(const PublishedRow& row, int64_t hidden) {
+  ModelSpec m;
   m.hidden_size = hidden;
   m.num_layers = whole_cell(row, "layers");
   const int64_t heads = whole_cell(row, "heads"), ffn = whole_cell(row, "ffn");
@@ -48,14 +47,13 @@ CountedModel printed_shape(const PublishedRow& row, int64_t hidden) {
   m.tied_embeddings = true;
   m.max_position_embeddings = 1;
   m.position = PositionKind::rope;
-  return counted;
+  return m;
 }
 
-bool is_countable(const CountedModel& counted) {
-  const ModelSpec& m = counted.model;
+bool is_countable(const ModelSpec& m) {
   const auto width = static_cast<double>(std::max(m.hidden_size, m.ffn_hidden_size));
   const double rough = static_cast<double>(m.num_layers) * static_cast<double>(m.hidden_size) * width *
-                       static_cast<double>(m.num_experts.value_or(1));
+                       static_cast<double>(m.experts ? m.experts->count : 1);
   return m.num_layers > 0 && m.hidden_size > 0 && rough < k_max_model_parameters;
 }
 
@@ -63,13 +61,13 @@ void find_shape(RowInputs& inputs, const PublishedRow& row) {
   const int64_t hidden = whole_cell(row, "hidden"), layers = whole_cell(row, "layers");
   const int64_t vocabulary = whole_cell(row, "vocab");
   const auto known = find_counted_model(shape_name(row.cell("model")));
-  if (hidden > 0 && (!known || known->model.hidden_size != hidden)) {
+  if (hidden > 0 && (!known || known->spec.hidden_size != hidden)) {
     inputs.shape = printed_shape(row, hidden);
   } else if (known) {
-    inputs.shape = known;
+    inputs.shape = known->spec;
     inputs.vocabulary_known = true;
-    if (layers > 0 && layers != known->model.num_layers) inputs.own_layers = known->model.num_layers;
-    if (layers > 0) inputs.shape->model.num_layers = std::max(layers, known->least_layers());
+    if (layers > 0 && layers != known->spec.num_layers) inputs.own_layers = known->spec.num_layers;
+    if (layers > 0) inputs.shape->num_layers = std::max(layers, least_layers(known->spec));
   }
   if (!inputs.shape) {
     inputs.missing = fmt::format("no shape: the row prints none, and '{}' is in no catalogue", row.cell("model"));
@@ -77,7 +75,7 @@ void find_shape(RowInputs& inputs, const PublishedRow& row) {
     inputs.missing = "no number of layers for the hidden size";
     inputs.shape.reset();
   } else if (vocabulary > 0) {
-    inputs.shape->model.vocab_size = vocabulary;
+    inputs.shape->vocab_size = vocabulary;
     inputs.vocabulary_known = true;
   }
 }

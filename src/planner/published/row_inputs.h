@@ -33,7 +33,7 @@ enum class TuningKind { none, whole, adapters };  // fine-tuning of all weights,
 
 // What a row says that decides its FLOPs, found by name or printed.
 struct RowInputs {
-  std::optional<CountedModel> shape;
+  std::optional<ModelSpec> shape;
   bool vocabulary_known = false;
   int64_t own_layers = 0;                   // of a model that is known by name, where the row prints another number
   std::optional<int64_t> exact_parameters;  // printed in full

@@ -19,44 +19,54 @@ struct ShapeName {
 };
 
 // Unlisted keys count as work, under their own names: a new field of a shape matters.
-constexpr std::array k_shape_names = {ShapeName{"name", "", Matter::none},
-                                      ShapeName{"full_name", "", Matter::none},
-                                      ShapeName{"num_layers", "layers", Matter::work},
-                                      ShapeName{"hidden_size", "hidden size", Matter::work},
-                                      ShapeName{"ffn_hidden_size", "FFN size", Matter::work},
-                                      ShapeName{"num_attention_heads", "heads", Matter::work},
-                                      ShapeName{"num_key_value_heads", "KV heads", Matter::work},
-                                      ShapeName{"head_dim", "head width", Matter::work},
-                                      ShapeName{"vocab_size", "vocabulary", Matter::work},
-                                      ShapeName{"num_experts", "experts", Matter::work},
-                                      ShapeName{"experts_per_token", "experts per token", Matter::work},
-                                      ShapeName{"sliding_window", "sliding window", Matter::work},
-                                      ShapeName{"mlp", "MLP", Matter::work},
-                                      ShapeName{"tied_embeddings", "tied embeddings", Matter::work},
-                                      ShapeName{"norm", "norm", Matter::detail},
-                                      ShapeName{"position", "positions", Matter::detail},
-                                      ShapeName{"qk_norm", "norm of queries and keys", Matter::detail},
-                                      ShapeName{"qkv_bias", "bias of queries, keys, values", Matter::detail},
-                                      ShapeName{"linear_bias", "bias of linear layers", Matter::detail},
-                                      ShapeName{"max_position_embeddings", "", Matter::none},
-                                      ShapeName{"rope_theta", "rotary base", Matter::detail},
-                                      ShapeName{"rope_scaling", "rotary scaling", Matter::detail},
-                                      ShapeName{"norm_eps", "", Matter::none}};
+constexpr std::array k_shape_names = {
+    ShapeName{"name", "", Matter::none},
+    ShapeName{"full_name", "", Matter::none},
+    ShapeName{"num_layers", "layers", Matter::work},
+    ShapeName{"hidden_size", "hidden size", Matter::work},
+    ShapeName{"ffn_hidden_size", "FFN size", Matter::work},
+    ShapeName{"num_attention_heads", "heads", Matter::work},
+    ShapeName{"num_key_value_heads", "KV heads", Matter::work},
+    ShapeName{"head_dim", "head width", Matter::work},
+    ShapeName{"vocab_size", "vocabulary", Matter::work},
+    ShapeName{"experts", "experts", Matter::work},
+    ShapeName{"latent_attention", "latent attention", Matter::work},
+    ShapeName{"prediction_layers", "layers that predict further tokens", Matter::work},
+    ShapeName{"sliding_window", "sliding window", Matter::work},
+    ShapeName{"mlp", "MLP", Matter::work},
+    ShapeName{"tied_embeddings", "tied embeddings", Matter::work},
+    ShapeName{"norm", "norm", Matter::detail},
+    ShapeName{"position", "positions", Matter::detail},
+    ShapeName{"qk_norm", "norm of queries and keys", Matter::detail},
+    ShapeName{"qkv_bias", "bias of queries, keys, values", Matter::detail},
+    ShapeName{"linear_bias", "bias of linear layers", Matter::detail},
+    ShapeName{"max_position_embeddings", "", Matter::none},
+    ShapeName{"rope_theta", "rotary base", Matter::detail},
+    ShapeName{"rope_scaling", "rotary scaling", Matter::detail},
+    ShapeName{"norm_eps", "", Matter::none}};
 
 ShapeName name_of(std::string_view key) {
   const auto found = std::ranges::find_if(k_shape_names, [&](const ShapeName& each) { return each.key == key; });
   return found == k_shape_names.end() ? ShapeName{key, key.data(), Matter::work} : *found;
 }
 
-// An absent optional figure of a shape is known: the model has no experts, or no window.
-template <class T>
-void compare_field(Evidences& evidence, const char* word, const std::optional<T>& a, const std::optional<T>& b) {
-  if (a == b) return;
-  evidence.push_back({word, a ? words(*a) : "none", b ? words(*b) : "none"});
-}
 template <class T>
 void compare_field(Evidences& evidence, const char* word, const T& a, const T& b) {
   add(evidence, word, a, b);
+}
+// An absent optional figure of a shape is known: the model has no experts, or no window.
+template <class T>
+void compare_field(Evidences& evidence, const char* word, const std::optional<T>& a, const std::optional<T>& b) {
+  if (a != b) evidence.push_back({word, a ? words(*a) : "none", b ? words(*b) : "none"});
+}
+template <Described T>
+void compare_field(Evidences& evidence, const char* word, const std::optional<T>& a, const std::optional<T>& b) {
+  if (a.has_value() != b.has_value()) return evidence.push_back({word, a ? "yes" : "none", b ? "yes" : "none"});
+  if (!a) return;
+  for_each_field<T>([&](const auto& field) {
+    const std::string part = fmt::format("{}: {}", word, field.key);
+    compare_field(evidence, part.c_str(), (*a).*field.member, (*b).*field.member);
+  });
 }
 void compare_field(Evidences& evidence, const char* word, const std::optional<RopeScaling>& a,
                    const std::optional<RopeScaling>& b) {

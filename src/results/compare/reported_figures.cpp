@@ -65,9 +65,8 @@ std::optional<Bounds> conventions_of(const RunResult& run) {
       std::ranges::minmax_element(flops, [](const auto& a, const auto& b) { return a.second < b.second; });
   Bounds bounds{rate->value * least->second * k_without_embeddings, rate->value * most->second * k_with_recompute};
   if (run.model_info.trainable_parameters) bounds.most *= k_with_frozen;
-  if (const auto& shape = run.model_info.shape; shape && shape->num_experts && shape->experts_per_token)
-    bounds.most *=
-        static_cast<double>(*shape->num_experts) / static_cast<double>(std::max<int64_t>(1, *shape->experts_per_token));
+  if (const auto& shape = run.model_info.shape; shape && shape->experts)
+    bounds.most *= static_cast<double>(shape->experts->count) / static_cast<double>(shape->experts->per_token);
   return bounds;
 }
 

@@ -8,8 +8,8 @@
 
 #include "base/error.h"
 #include "config/framework_choice.h"
-#include "spec/counted_model.h"
 #include "spec/launcher_settings.h"
+#include "spec/model_catalogue.h"
 #include "spec/train_spec.h"
 
 namespace tprimat::suite {
@@ -143,6 +143,6 @@ std::optional<Problem> find_unknown_installation(const Experiment& experiment, c
                                                  const std::string& where);
 
 // A model of the configuration, else of the catalogues. Throws Error at `place` for others.
-CountedModel require_counted(const Experiment& experiment, const std::string& name, const std::string& place);
+KnownModel require_counted(const Experiment& experiment, const std::string& name, const std::string& place);
 
 }  // namespace tprimat::suite

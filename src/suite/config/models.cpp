@@ -26,6 +26,10 @@ std::optional<ModelSpec> look_up(const raw::Model& model) {
 constexpr const char* k_rope_example =
     "for example  rope_scaling: {type: llama3, factor: 8, original_max_position_embeddings: 8192}";
 
+constexpr const char* k_latent_example =
+    "for example  latent_attention: {query_rank: 1536, key_value_rank: 512, rope_head_dim: 64, value_head_dim: 128}";
+constexpr const char* k_experts_example = "for example  experts: {count: 8, per_token: 2}";
+
 bool is_of_type(std::string_view key, RopeScalingKind type) {
   if (key == "type" || key == "factor") return true;
   if (key == "original_max_position_embeddings") return type != RopeScalingKind::linear;
@@ -55,6 +59,8 @@ class ModelResolver {
     take_stated();
     fill_head_dim();
     resolve_rope_scaling();
+    resolve_latent_attention();
+    resolve_experts();
     const bool complete = check_complete();
     name_spec();
     if (complete) check_shape();
@@ -126,6 +132,61 @@ class ModelResolver {
       }
     });
     spec_.rope_scaling = scaling;
+  }
+
+  bool states(const char* section) const {
+    const std::string path = join_path(path_, section);
+    return find_path(draft_.tree, path) != nullptr && draft_.is_sound(path);
+  }
+
+  // What the file states replaces what the catalogue knows; the section is then shown in full.
+  template <class Section, class Part>
+  void take_part(const char* name, Section& section, std::optional<Part>& part, Part from) {
+    const std::string path = join_path(path_, name);
+    const Origin origin = part ? derived_by("model catalogue: " + known_->full_name) : Origin{Provenance::assumed};
+    for_each_pair(section, from, [&](std::string_view key, auto& stated, auto& value) {
+      if (stated) {
+        value = std::decay_t<decltype(value)>(*stated);
+        return;
+      }
+      stated = value;
+      draft_.derived.try_emplace(join_path(path, std::string(key)), origin);
+    });
+    part = from;
+  }
+
+  bool require_parts(const char* name, const std::vector<std::string>& missing, const char* example) {
+    if (missing.empty()) return true;
+    const std::string path = join_path(path_, name);
+    draft_.fail(path, fmt::format("{} lacks {}", path, join(missing, ", ")), example);
+    return false;
+  }
+
+  void resolve_latent_attention() {
+    raw::LatentAttentionSection& from = model_.latent_attention;
+    if (!spec_.latent_attention && !states("latent_attention")) return;
+    std::vector<std::string> missing;
+    if (!spec_.latent_attention) {
+      if (!from.key_value_rank) missing.emplace_back("key_value_rank");
+      if (!from.rope_head_dim) missing.emplace_back("rope_head_dim");
+      if (!from.value_head_dim) missing.emplace_back("value_head_dim");
+    }
+    if (require_parts("latent_attention", missing, k_latent_example))
+      take_part("latent_attention", from, spec_.latent_attention, spec_.latent_attention.value_or(LatentAttention()));
+  }
+
+  void resolve_experts() {
+    raw::ExpertsSection& from = model_.experts;
+    if (!spec_.experts && !states("experts")) return;
+    std::vector<std::string> missing;
+    if (!spec_.experts) {
+      if (!from.count) missing.emplace_back("count");
+      if (!from.per_token) missing.emplace_back("per_token");
+    }
+    if (!require_parts("experts", missing, k_experts_example)) return;
+    Experts experts = spec_.experts.value_or(Experts());
+    if (experts.ffn_hidden_size == 0) experts.ffn_hidden_size = spec_.ffn_hidden_size;
+    take_part("experts", from, spec_.experts, experts);
   }
 
   bool check_complete() {

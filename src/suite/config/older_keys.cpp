@@ -46,6 +46,8 @@ constexpr std::pair<const char*, const char*> k_successors[] = {
     {"benchmarking.warmup.skip_first_n_steps", "benchmarking.warmup"},
     {"benchmarking.runs.default_num_runs", "benchmarking.runs"},
     {"benchmarking.runs.cooldown_seconds", "benchmarking.cool_down_seconds"},
+    {"models.*.num_experts", "models.*.experts.count"},
+    {"models.*.experts_per_token", "models.*.experts.per_token"},
     {"models.*.primus_recipe", "models.*.primus_config"},
     {"models.*.prim_config", "models.*.primus_config"},
     {"profiling.enabled", "experiment.profiling"},

@@ -37,6 +37,70 @@ struct RopeScalingSection {
                                         {"beta_slow", 0, 1e6, true}};
 };
 
+// `count` and `per_token` are required where the model catalogue does not know them (models.cpp).
+struct ExpertsSection {
+  Whole count, per_token, ffn_hidden_size, shared_ffn_hidden_size;
+  Flag shared_gate;
+  Whole first_dense_layers, layer_interval, latent_size;
+  std::optional<RouterScore> router_score;
+  Flag normalize_weights;
+  Number weight_scale;
+  Whole groups, groups_per_token;
+  std::optional<LoadBalancing> balancing;
+  Number aux_loss_coefficient, z_loss_coefficient, capacity_factor;
+  static constexpr auto fields() {
+    using E = ExpertsSection;
+    return field_list(
+        field("count", &E::count, "routed experts of a layer"),
+        field("per_token", &E::per_token, "experts that each token is routed to"),
+        field("ffn_hidden_size", &E::ffn_hidden_size,
+              "inner width of a routed expert; the model's ffn_hidden_size when absent"),
+        field("shared_ffn_hidden_size", &E::shared_ffn_hidden_size,
+              "inner width of the experts that every token passes, together; 0 (none) when absent"),
+        field("shared_gate", &E::shared_gate, "the shared experts' output is scaled by a learned gate"),
+        field("first_dense_layers", &E::first_dense_layers, "first layers, which have a dense MLP instead"),
+        field("layer_interval", &E::layer_interval, "of the layers after them each n-th has experts; 1 when absent"),
+        field("latent_size", &E::latent_size, "width of the routed experts' input and output; hidden_size when absent"),
+        field("router_score", &E::router_score, "what the router makes of its logits"),
+        field("normalize_weights", &E::normalize_weights, "the weights of the chosen experts add up to 1"),
+        field("weight_scale", &E::weight_scale, "factor of the chosen experts' weights"),
+        field("groups", &E::groups, "groups of experts"),
+        field("groups_per_token", &E::groups_per_token, "groups from which a token's experts are chosen"),
+        field("balancing", &E::balancing, "what keeps the experts' load even"),
+        field("aux_loss_coefficient", &E::aux_loss_coefficient, "factor of the balancing loss"),
+        field("z_loss_coefficient", &E::z_loss_coefficient, "factor of the loss of the router's logits"),
+        field("capacity_factor", &E::capacity_factor,
+              "an expert takes at most this times the mean load, and drops the rest; absent: drops nothing"));
+  }
+  static constexpr KeyRange ranges[] = {{"count", 1, 1e5},
+                                        {"per_token", 1, 1e5},
+                                        {"ffn_hidden_size", 1, 1e7},
+                                        {"shared_ffn_hidden_size", 0, 1e7},
+                                        {"first_dense_layers", 0, 10000},
+                                        {"layer_interval", 1, 10000},
+                                        {"latent_size", 1, 1e6},
+                                        {"weight_scale", 0, 1e6, true},
+                                        {"groups", 1, 1e5},
+                                        {"groups_per_token", 1, 1e5},
+                                        {"aux_loss_coefficient", 0, 1e6},
+                                        {"z_loss_coefficient", 0, 1e6},
+                                        {"capacity_factor", 0, 1e6, true}};
+};
+
+struct LatentAttentionSection {
+  Whole query_rank, key_value_rank, rope_head_dim, value_head_dim;
+  static constexpr auto fields() {
+    using L = LatentAttentionSection;
+    return field_list(
+        field("query_rank", &L::query_rank, "width of the narrow product of queries; 0 (none) when absent"),
+        field("key_value_rank", &L::key_value_rank, "width of the narrow product of keys and values"),
+        field("rope_head_dim", &L::rope_head_dim, "part of a head with rotary positions, beside head_dim"),
+        field("value_head_dim", &L::value_head_dim, "width of a head's values"));
+  }
+  static constexpr KeyRange ranges[] = {
+      {"query_rank", 0, 1e6}, {"key_value_rank", 1, 1e6}, {"rope_head_dim", 1, 1e5}, {"value_head_dim", 1, 1e5}};
+};
+
 struct Model {
   Text name, full_name;
   Number num_parameters;
@@ -47,8 +111,13 @@ struct Model {
   std::optional<MlpKind> mlp;
   std::optional<PositionKind> position;
   Number rope_theta, norm_eps;
-  Whole sliding_window, num_experts, experts_per_token;
+  Whole sliding_window, full_attention_layers;
+  Flag attention_sinks;
+  Whole prediction_layers;
+  Flag shared_prediction;
   RopeScalingSection rope_scaling;
+  LatentAttentionSection latent_attention;
+  ExpertsSection experts;
   Text dataset_path, initial_weights, tokenizer_path, nemo_recipe, primus_config;
   static constexpr auto fields() {
     using M = Model;
@@ -74,8 +143,13 @@ struct Model {
         field("rope_scaling", &M::rope_scaling, "scaling of the rotary frequencies for longer sequences"),
         field("norm_eps", &M::norm_eps, "epsilon inside the norm's square root"),
         field("sliding_window", &M::sliding_window, "keys each query sees, in tokens"),
-        field("num_experts", &M::num_experts, "experts per layer"),
-        field("experts_per_token", &M::experts_per_token, "experts each token is routed to"),
+        field("full_attention_layers", &M::full_attention_layers, "layers that ignore the sliding window"),
+        field("attention_sinks", &M::attention_sinks,
+              "each head has a learned logit that takes attention away (gpt-oss)"),
+        field("latent_attention", &M::latent_attention, "multi-head latent attention, MLA (DeepSeek)"),
+        field("experts", &M::experts, "mixture of experts; absent: a dense model"),
+        field("prediction_layers", &M::prediction_layers, "layers that predict further tokens, MTP (DeepSeek-V3)"),
+        field("shared_prediction", &M::shared_prediction, "these layers share the weights of one block"),
         field("dataset_path", &M::dataset_path, "prefix of a Megatron .bin/.idx pair; absent: synthetic tokens"),
         field("initial_weights", &M::initial_weights,
               "folder of a Hugging Face config.json and safetensors to start from; absent: random weights"),
@@ -86,12 +160,20 @@ struct Model {
   static constexpr KeyAlias aliases[] = {{"num_query_groups", "num_key_value_heads"},
                                          {"tie_word_embeddings", "tied_embeddings"},
                                          {"max_sequence_length", "max_position_embeddings"}};
-  static constexpr KeyRange ranges[] = {
-      {"num_parameters", 1, 1e14},   {"num_layers", 1, 10000},        {"hidden_size", 1, 1e6},
-      {"ffn_hidden_size", 1, 1e7},   {"num_attention_heads", 1, 1e5}, {"num_key_value_heads", 1, 1e5},
-      {"head_dim", 1, 1e5},          {"vocab_size", 2, 1e8},          {"max_position_embeddings", 1, 1e9},
-      {"rope_theta", 0, 1e12, true}, {"norm_eps", 0, 1, true},        {"sliding_window", 1, 1e9},
-      {"num_experts", 1, 1e5},       {"experts_per_token", 1, 1e5}};
+  static constexpr KeyRange ranges[] = {{"num_parameters", 1, 1e14},
+                                        {"num_layers", 1, 10000},
+                                        {"hidden_size", 1, 1e6},
+                                        {"ffn_hidden_size", 1, 1e7},
+                                        {"num_attention_heads", 1, 1e5},
+                                        {"num_key_value_heads", 1, 1e5},
+                                        {"head_dim", 1, 1e5},
+                                        {"vocab_size", 2, 1e8},
+                                        {"max_position_embeddings", 1, 1e9},
+                                        {"rope_theta", 0, 1e12, true},
+                                        {"norm_eps", 0, 1, true},
+                                        {"sliding_window", 1, 1e9},
+                                        {"full_attention_layers", 0, 10000},
+                                        {"prediction_layers", 0, 100}};
 };
 
 }  // namespace tprimat::suite::raw

@@ -72,7 +72,7 @@ class FitSearch {
   }
 
   bool is_sound(const planner::Layout& layout) const {
-    const LayoutTask task{workload_.shape.model, layout.num_gpus(), layout.micro_batch, workload_.global_batch,
+    const LayoutTask task{workload_.shape, layout.num_gpus(), layout.micro_batch, workload_.global_batch,
                           workload_.sequence_length};
     return list_broken_rules(task, planner::parallel_spec(layout)).empty();
   }

@@ -173,7 +173,7 @@ class QuestionReader {
   }
 
   void read_common() {
-    common_.shape = require_counted(experiment_, options_.model, "MODEL");
+    common_.shape = require_counted(experiment_, options_.model, "MODEL").spec;
     if (const std::string what = planner::unpredictable(common_.shape); !what.empty())
       throw Error(Problem{fmt::format("'{}' is {}, which the planner does not support", options_.model, what), "MODEL",
                           "choose a dense model; docs/models.md lists them"});
@@ -200,7 +200,7 @@ class QuestionReader {
   void assume_sizes(const YamlNode& settings) {
     if (experiment_.find_model_entry(options_.model) != nullptr) return;
     if (options_.sequence_length <= 0 && !is_stated(settings, "training.data.seq_length")) {
-      common_.sequence_length = usual_sequence(common_.shape.model);
+      common_.sequence_length = usual_sequence(common_.shape);
       assume(fmt::format("SL {} (--seq)", common_.sequence_length));
     }
     if (options_.global_batch <= 0 && !is_stated(settings, "training.data.global_batch_size")) {

@@ -77,8 +77,7 @@ inline ModelSpec sealed_model() {
           .max_position_embeddings = 128,
           .rope_scaling = RopeScaling{},
           .sliding_window = 48,
-          .num_experts = 4,
-          .experts_per_token = 2};
+          .experts = Experts{.count = 4, .per_token = 2, .ffn_hidden_size = 128}};
 }
 
 inline TrainSpec sealed_spec() {

@@ -24,11 +24,9 @@ std::string sentence_of_pair(const RunResult& reference, const RunResult& subjec
 TEST(Differences, ExpertsOrAWindowOnOneSideOnlyAreOtherWork) {
   const RunResult dense = one_side().result;
   RunResult sparse = the_other_side().result, windowed = the_other_side().result;
-  sparse.model_info.shape->num_experts = 8;
-  sparse.model_info.shape->experts_per_token = 2;
+  sparse.model_info.shape->experts = Experts{.count = 8, .per_token = 2, .ffn_hidden_size = 64};
   windowed.model_info.shape->sliding_window = 512;
-  EXPECT_EQ(sentence_of_pair(dense, sparse, "model_shape"),
-            "the models differ in shape: experts none against 8, experts per token none against 2");
+  EXPECT_EQ(sentence_of_pair(dense, sparse, "model_shape"), "the models differ in shape: experts none against yes");
   EXPECT_EQ(sentence_of_pair(windowed, dense, "model_shape"),
             "the models differ in shape: sliding window 512 against none");
 }

@@ -51,11 +51,12 @@ std::vector<ExpertPair> pairs_of_two_vocabularies_or_experts() {
       {"OtherVocabulary", h100(), h100({shape([](ModelSpec& m) { m.vocab_size = 32'000; })}), withheld,
        "another tokenizer: another number of tokens behind a text, a smaller head, other losses", "model_shape"},
       {"ExpertsAgainstDense", h100({model("mistral_7b_v0.3", "mistral")}),
-       h100({model("mistral_7b_v0.3", "mistral"),
-             shape([](ModelSpec& m) { m.num_experts = 8, m.experts_per_token = 2; })}),
+       h100({model("mistral_7b_v0.3", "mistral"), shape([](ModelSpec& m) {
+               m.experts = Experts{.count = 8, .per_token = 2, .ffn_hidden_size = m.ffn_hidden_size};
+             })}),
        withheld, "a mixture of experts under the dense model's name", "model_shape"},
       {"OneExpertAgainstTwo", experts_on_h100(),
-       experts_on_h100({shape([](ModelSpec& m) { m.experts_per_token = 1; })}), withheld, "half of the MLPs' work",
+       experts_on_h100({shape([](ModelSpec& m) { m.experts->per_token = 1; })}), withheld, "half of the MLPs' work",
        "model_shape"},
       {"WindowAgainstNone", h100({model("mistral_7b", "mistral_7b"), sequence_length(32'768), batch(64)}),
        h100({model("mistral_7b", "mistral_7b"), sequence_length(32'768), batch(64),

@@ -73,7 +73,8 @@ TEST(HuggingFaceConfig, RefusesShapesOfNoFamily) {
   EXPECT_NE(refusal(llama, [](ModelSpec& m) { m.norm = NormKind::layer; }).find("norm layer"), std::string::npos);
   EXPECT_NE(refusal(gpt2, [](ModelSpec& m) { m.num_key_value_heads = 2; }).find("2 key/value"), std::string::npos);
   EXPECT_NE(refusal(gpt2, [](ModelSpec& m) { m.linear_bias = false; }).find("linear_bias false"), std::string::npos);
-  EXPECT_NE(refusal(llama, [](ModelSpec& m) { m.num_experts = m.experts_per_token = 2; }).find("experts"),
+  EXPECT_NE(refusal(llama, [](ModelSpec& m) { m.experts = Experts{.count = 2, .per_token = 2, .ffn_hidden_size = 64}; })
+                .find("experts"),
             std::string::npos);
 }
 

@@ -22,8 +22,7 @@ inline ModelSpec base_model() {
           .rope_theta = 500000.0,
           .rope_scaling = std::nullopt,
           .sliding_window = std::nullopt,
-          .num_experts = std::nullopt,
-          .experts_per_token = std::nullopt};
+          .experts = std::nullopt};
 }
 
 inline LaunchRequest base_request(Platform platform) {
@@ -120,7 +119,8 @@ inline std::vector<Change> model_changes() {
           on_spec("rope_scaling", [](TrainSpec& s) { s.model.rope_scaling = RopeScaling{}; }),
           on_spec("norm_eps", [](TrainSpec& s) { s.model.norm_eps = 1e-6; }),
           on_spec("sliding_window", [](TrainSpec& s) { s.model.sliding_window = 256; }),
-          on_spec("experts", [](TrainSpec& s) { s.model.num_experts = 8, s.model.experts_per_token = 2; }),
+          on_spec("experts",
+                  [](TrainSpec& s) { s.model.experts = Experts{.count = 8, .per_token = 2, .ffn_hidden_size = 64}; }),
           on_spec("gpt", [](TrainSpec& s) {
             s.model.position = PositionKind::learned, s.model.norm = NormKind::layer;
             s.model.mlp = MlpKind::gelu, s.model.linear_bias = true;

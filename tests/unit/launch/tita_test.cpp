@@ -188,7 +188,8 @@ struct Refusal {
 };
 
 const Refusal k_refusals[] = {
-    {"trains dense models only", [](LaunchRequest& r) { r.spec.model.num_experts = 8; }},
+    {"trains dense models only",
+     [](LaunchRequest& r) { r.spec.model.experts = Experts{.count = 8, .per_token = 2, .ffn_hidden_size = 64}; }},
     {"has RMSNorm, SwiGLU and rotary positions", [](LaunchRequest& r) { r.spec.model.norm = NormKind::layer; }},
     {"rope_scaling llama3 only",
      [](LaunchRequest& r) { r.spec.model.rope_scaling = RopeScaling{RopeScalingKind::yarn}; }},

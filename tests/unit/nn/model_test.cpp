@@ -380,8 +380,7 @@ TEST(ShardTest, LocalValuesLieWhereTheRowsSay) {
 TEST(CheckTrainableTest, NamesWhatItCannotTrain) {
   ModelSpec model = tiny_model(Family::llama);
   EXPECT_TRUE(check_trainable(model, "m").empty());
-  model.num_experts = 8;
-  model.experts_per_token = 2;
+  model.experts = Experts{.count = 8, .per_token = 2, .ffn_hidden_size = 64};
   model.head_dim = 7;
   const auto problems = check_trainable(model, "m");
   ASSERT_EQ(problems.size(), 2u);

@@ -181,8 +181,8 @@ TEST(PlannedConfig, StatesTheLayoutAndItsBatch) {
 // A key of the configuration may mean another model in another file: the shape is stated, unless the catalogue has it.
 TEST(PlannedConfig, StatesTheShapeOfAConfiguredModel) {
   PlanRequest request = sample_request(64);
-  request.shape.model = *find_model("llama3.1_8b");
-  request.shape.model.name = "llama";
+  request.shape = *find_model("llama3.1_8b");
+  request.shape.name = "llama";
   PlanLine line;
   line.data = 64;
   const PlannedModel model{"llama", "llama", {{"dataset_path", "/data/wiki"}}};
@@ -191,7 +191,7 @@ TEST(PlannedConfig, StatesTheShapeOfAConfiguredModel) {
   EXPECT_NE(known.find("dataset_path: \"/data/wiki\""), std::string::npos) << known;
   EXPECT_EQ(known.find("num_layers"), std::string::npos) << known;
   EXPECT_NE(known.find("frameworks: [mega]"), std::string::npos) << known;
-  request.shape.model.num_layers = 16;
+  request.shape.num_layers = 16;
   const std::string own = render_planned_config(request, line, model, {});
   EXPECT_NE(own.find("name: \"planned llama\""), std::string::npos) << own;
   EXPECT_NE(own.find("num_layers: 16\n"), std::string::npos) << own;

@@ -54,7 +54,7 @@ TEST(Goodput, CheckpointsAreAStepApart) {
 
 // arXiv 2407.21783, section 3.3.4: 419 unexpected interruptions in 54 days, and more than 90 % effective time.
 TEST(Goodput, Llama3) {
-  const CountedModel llama = *find_counted_model("llama3.1_405b");
+  const ModelSpec llama = find_counted_model("llama3.1_405b")->spec;
   EXPECT_NEAR(checkpoint_bytes(llama), 14 * 405.85e9, 14 * 0.01e9);
   const Goodput goodput = estimate_goodput(published_reliability(), 16384, checkpoint_bytes(llama), 5);
   EXPECT_NEAR(goodput.failure_seconds, 54 * 24 * k_hour / 419, 1e-6);

@@ -10,7 +10,7 @@ namespace {
 // The GPT of arXiv 2205.05198, table 3: l layers of width h with a heads, s = 2048.
 Workload paper_workload(int64_t layers, int64_t hidden, int64_t heads, int64_t micro) {
   Workload workload;
-  ModelSpec& m = workload.shape.model;
+  ModelSpec& m = workload.shape;
   m.num_layers = layers, m.hidden_size = hidden, m.ffn_hidden_size = 4 * hidden;
   m.num_attention_heads = m.num_key_value_heads = heads, m.head_dim = hidden / heads;
   m.vocab_size = 51200, m.mlp = MlpKind::gelu, m.tied_embeddings = true;
@@ -90,7 +90,7 @@ TEST(Memory, APipelinesFirstStageKeepsAsManyLayersAsTheModelHas) {
   Workload one = paper_workload(48, 6144, 64, 1), four = one;
   four.layout.pipeline = 4;
   // Without scores to keep, the first stage is the one that needs most.
-  one.shape.model.vocab_size = four.shape.model.vocab_size = 128;
+  one.shape.vocab_size = four.shape.vocab_size = 128;
   const double all = estimate_memory(one, built_in_parameters()).activations;
   EXPECT_NEAR(estimate_memory(four, built_in_parameters()).activations, all, 1e-9 * all);
   four.layout.chunks = 3;  // interleaved: (1 + (p-1)/(pm)) more

@@ -23,7 +23,7 @@ ProcessorFacts two_cores() {
 
 Workload own_workload() {
   Workload w;
-  ModelSpec& m = w.shape.model;
+  ModelSpec& m = w.shape;
   m.num_layers = 8, m.hidden_size = 256, m.ffn_hidden_size = 768;
   m.num_attention_heads = 4, m.num_key_value_heads = 2, m.head_dim = 64;
   m.vocab_size = 8192, m.max_position_embeddings = 1024;
@@ -95,7 +95,7 @@ TEST(OwnTrainersTime, CountsTheMessagesOfTensorParallelLayers) {
   EXPECT_EQ(per_layer(), 14) << "forward two regions are entered and left; backward the input and the gradient enter";
   w.layout.recompute = Recompute::none;
   EXPECT_EQ(per_layer(), 10);
-  w.shape.model.hidden_size = 8, w.layout.sequence_parallel = false;
+  w.shape.hidden_size = 8, w.layout.sequence_parallel = false;
   w.sequence_length = 128;
   EXPECT_EQ(per_layer(), 4) << "everybody sends a small sum to all";
 }
@@ -141,7 +141,7 @@ TEST(OwnTrainersTime, AttentionIsOfWholeTiles) {
   EXPECT_EQ(scores(64, 1), 64 * 64);
   EXPECT_EQ(scores(128, 1), 64 * 64 + 64 * 128);
   EXPECT_EQ(scores(256, 2), 64 * 64 + 64 * 256) << "the first and the last quarter";
-  w.shape.model.sliding_window = 64;
+  w.shape.sliding_window = 64;
   EXPECT_EQ(scores(256, 1), 64 * 64 + 3 * 64 * 128) << "a window reaches into the tile before";
 }
 
@@ -168,7 +168,7 @@ TEST(OwnTrainersTime, CachedStatesTakeLess) {
 
 TEST(OwnTrainersTime, IsSearchedLikeThatOfOthers) {
   PlanRequest request;
-  request.shape.model = own_workload().shape.model;
+  request.shape = own_workload().shape;
   request.sequence_length = 256, request.global_batch = 16, request.gpus = 4;
   request.machine = processor_machine(two_cores());
   request.family = find_family("native");
@@ -194,7 +194,7 @@ TEST(OwnTrainersTime, WidenedProductsTakeThoseOfFp32) {
 NamedResult own_result(const Workload& w, double seconds, const std::string& path = "out/a.json") {
   RunResult r;
   r.platform = Platform::cpu, r.framework = Framework::native, r.precision = Precision::bf16;
-  r.model_info.shape = w.shape.model;
+  r.model_info.shape = w.shape;
   r.gpu_info.device_name = "Sample CPU", r.gpu_info.device_count = w.layout.num_gpus();
   r.environment["cpu_threads_usable"] = "2";
   r.training_config.global_batch_size = w.global_batch, r.training_config.micro_batch_size = w.layout.micro_batch;
@@ -268,7 +268,7 @@ TEST(OwnResults, AFitFindsTheProcessorThatMadeThem) {
   for (const int64_t width : {128, 256, 512})
     for (const int64_t data : {1, 2, 4}) {
       Workload w = own_workload();
-      w.shape.model.hidden_size = width, w.shape.model.ffn_hidden_size = 3 * width, w.layout.data = data;
+      w.shape.hidden_size = width, w.shape.ffn_hidden_size = 3 * width, w.layout.data = data;
       results.push_back(own_result(w, predict_seconds(truth, processor_machine(two_cores()), w)));
     }
   const auto seen = observe_results(results, {});
@@ -353,7 +353,7 @@ TEST(OwnResults, AMemoryOfNothingIsNotKnown) {
 
 TEST(OwnResults, OurFsdpScriptRepeatsTheAttentionCoreAlone) {
   TrainSpec spec;
-  spec.model = sample_workload().shape.model;
+  spec.model = sample_workload().shape;
   spec.parallel.data = 8, spec.sequence_length = 8192;
   spec.micro_batch_size = 1, spec.global_batch_size = 8;
   const auto activations = [&](Recompute recompute) {

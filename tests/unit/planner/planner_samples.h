@@ -1,14 +1,14 @@
 #pragma once
 
 #include "planner/search.h"
-#include "spec/counted_model.h"
+#include "spec/model_catalogue.h"
 
 namespace tprimat::planner {
 
 // Llama 3 8B on eight H100 by Megatron-Core, one sequence of 8192 a micro-batch.
 inline Workload sample_workload() {
   Workload workload;
-  workload.shape = *find_counted_model("llama3_8b");
+  workload.shape = find_counted_model("llama3_8b")->spec;
   workload.sequence_length = 8192;
   workload.global_batch = 128;
   workload.layout.tensor = 2;

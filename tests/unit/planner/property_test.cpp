@@ -40,8 +40,10 @@ Drawn draw(std::mt19937& random) {
   Drawn drawn;
   drawn.machine = pick(machines(), random);
   Workload& workload = drawn.workload;
-  workload.shape = *find_counted_model(
-      pick<std::string>({"llama3_8b", "llama3_70b", "llama3.1_405b", "gpt_175b", "qwen2.5_32b", "llama2_13b"}, random));
+  workload.shape = find_counted_model(pick<std::string>({"llama3_8b", "llama3_70b", "llama3.1_405b", "gpt_175b",
+                                                         "qwen2.5_32b", "llama2_13b"},
+                                                        random))
+                       ->spec;
   workload.family = &pick(families(), random);
   workload.sequence_length = pick<int64_t>({512, 2048, 4096, 8192, 32768}, random);
   do {

@@ -20,8 +20,8 @@ TEST(Search, EveryLayoutMultipliesOut) {
     const Layout& l = plan.workload.layout;
     EXPECT_EQ(l.num_gpus(), 64);
     EXPECT_EQ(request.global_batch % (l.data * l.micro_batch), 0);
-    EXPECT_EQ((request.shape.model.num_layers + (l.ends_as_layers ? 2 : 0)) % (l.pipeline * l.chunks), 0);
-    EXPECT_EQ(request.shape.model.num_attention_heads % l.tensor, 0);
+    EXPECT_EQ((request.shape.num_layers + (l.ends_as_layers ? 2 : 0)) % (l.pipeline * l.chunks), 0);
+    EXPECT_EQ(request.shape.num_attention_heads % l.tensor, 0);
   }
 }
 
@@ -29,10 +29,10 @@ TEST(Search, EveryLayoutMultipliesOut) {
 void expect_valid(const PlanRequest& request, const SearchOutcome& outcome) {
   for (const RankedLayout& plan : outcome.ranked) {
     const Workload& workload = plan.workload;
-    const suite::LayoutTask task{request.shape.model, request.gpus, workload.layout.micro_batch, request.global_batch,
+    const suite::LayoutTask task{request.shape, request.gpus, workload.layout.micro_batch, request.global_batch,
                                  request.sequence_length};
     const std::vector<std::string> broken = suite::list_broken_rules(task, parallel_spec(workload.layout));
-    EXPECT_TRUE(broken.empty()) << request.shape.model.name << ' ' << request.gpus << ": " << broken.front();
+    EXPECT_TRUE(broken.empty()) << request.shape.name << ' ' << request.gpus << ": " << broken.front();
   }
 }
 
@@ -44,7 +44,7 @@ TEST(Search, EveryLayoutIsAValidConfiguration) {
         PlanRequest request = sample_request(gpus);
         const auto shape = find_counted_model(model);
         ASSERT_TRUE(shape) << model;
-        request.shape = *shape;
+        request.shape = shape->spec;
         request.family = find_family(family);
         request.global_batch = gpus * 3;
         request.machine.memory_bytes = 1e15;
@@ -57,7 +57,7 @@ TEST(Search, EveryLayoutIsAValidConfiguration) {
 
 TEST(Search, Llama405BRunsOn16384GPUs) {
   PlanRequest request = sample_request(16384);
-  request.shape = *find_counted_model("llama3.1_405b");
+  request.shape = find_counted_model("llama3.1_405b")->spec;
   request.global_batch = 2048;
   const SearchOutcome outcome = all_layouts(request);
   ASSERT_GT(outcome.fitting, 100);
@@ -104,7 +104,7 @@ TEST(Search, OfAFewFindsWhatASearchOfAllFinds) {
     for (const int64_t gpus : {64, 1024})
       for (const bool zero_bubble : {false, true}) {
         PlanRequest request = sample_request(gpus);
-        request.shape = *find_counted_model(model);
+        request.shape = find_counted_model(model)->spec;
         request.global_batch = 2 * gpus;
         request.machine.memory_bytes = 192e9;
         request.zero_bubble = zero_bubble;
@@ -121,7 +121,7 @@ TEST(Search, OfAFewFindsWhatASearchOfAllFinds) {
 
 TEST(Search, TheLeastTimeIsNeverMoreThanTheSimulated) {
   PlanRequest request = sample_request(512);
-  request.shape = *find_counted_model("llama3.1_405b");
+  request.shape = find_counted_model("llama3.1_405b")->spec;
   request.machine.memory_bytes = 1e15;
   const SearchOutcome outcome = all_layouts(request);
   ASSERT_GT(outcome.fitting, 500);

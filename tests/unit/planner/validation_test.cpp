@@ -62,8 +62,8 @@ TEST(PublishedWorkload, AGptsLayersFollowFromItsParameters) {
       "own.tsv");
   const PublishedWorkload read = read_published_workload(table.rows.front());
   ASSERT_EQ(read.missing, "");
-  EXPECT_EQ(read.workload.shape.model.num_layers, 72);
-  EXPECT_EQ(read.workload.shape.model.vocab_size, 250880);
+  EXPECT_EQ(read.workload.shape.num_layers, 72);
+  EXPECT_EQ(read.workload.shape.vocab_size, 250880);
 }
 
 TEST(PublishedWorkload, AssumesWhatASourceIsKnownToMean) {

@@ -37,6 +37,22 @@ TEST(ResultFile, WhatIsWrittenIsRead) {
   std::filesystem::remove_all(path.parent_path());
 }
 
+// Its shape had num_experts and experts_per_token, and ffn_hidden_size was an expert's.
+TEST(ResultFile, ExpertsOfVersion01AreRead) {
+  const auto path = std::filesystem::temp_directory_path() / "tprimat_flat_experts" / "train_nvd_native_tiny.json";
+  RunResult result = sample_result();
+  result.model_info.shape->experts = Experts{4, 2, result.model_info.shape->ffn_hidden_size};
+  result.model_info.num_parameters = count_parameters(*result.model_info.shape).total();
+  summarise_run(result, {.peak = PeakInfo{"test", 1e12, "by hand"}});
+  Json json = run_result_to_json(result);
+  json["model_info"]["shape"].erase("experts");
+  json["model_info"]["shape"]["num_experts"] = 4;
+  json["model_info"]["shape"]["experts_per_token"] = 2;
+  write_file_atomically(path, print_json(json));
+  EXPECT_EQ(load_run_result(path).model_info.shape->experts, result.model_info.shape->experts);
+  std::filesystem::remove_all(path.parent_path());
+}
+
 // A figure that an earlier version of a formula made must not stand beside those of today's.
 TEST(ResultFile, FiguresOfAnotherFormulaAreDerivedAgain) {
   RunResult result = sample_result();

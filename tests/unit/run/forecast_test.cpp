@@ -142,8 +142,8 @@ TEST_F(ForecastTest, OnAProcessorTimeFollowsFromItsMeasuredPeak) {
 
 TEST_F(ForecastTest, NearestChangesTheMicroBatchFirstThenRecomputationThenSharing) {
   planner::Workload w = known().workload;
-  w.shape.model.num_layers = 8, w.shape.model.vocab_size = 256;
-  w.shape.model.hidden_size = 512, w.shape.model.ffn_hidden_size = 2048;
+  w.shape.num_layers = 8, w.shape.vocab_size = 256;
+  w.shape.hidden_size = 512, w.shape.ffn_hidden_size = 2048;
   w.sequence_length = 1024, w.global_batch = 64;
   w.layout.data = 4, w.layout.micro_batch = 4;
   const auto needs = [&](const planner::Layout& layout) {

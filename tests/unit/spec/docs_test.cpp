@@ -26,7 +26,7 @@ TEST(Docs, ModelsPageStatesEveryModelWithItsFigures) {
     const std::string hundredths = fmt::format("{:.2f}", flops).substr(fmt::format("{}", whole).size());
     const std::string row =
         fmt::format("| `{}` | {} | {} | {}{} at SL {} |", known.spec.name, known.spec.full_name,
-                    group_digits(known.published_parameters), group_digits(whole), hundredths, length);
+                    group_digits(known.published_parameters.value_or(0)), group_digits(whole), hundredths, length);
     EXPECT_NE(page.find(row), std::string::npos) << row;
   }
 }

@@ -64,8 +64,7 @@ TEST(CountParameters, BiasesAndNormsOfEachFamily) {
 
 TEST(CountParameters, ExpertsAllCountButOnlySomeMultiply) {
   ModelSpec model = tiny();
-  model.num_experts = 4;
-  model.experts_per_token = 2;
+  model.experts = Experts{.count = 4, .per_token = 2, .ffn_hidden_size = model.ffn_hidden_size};
   EXPECT_EQ(count_parameters(model).mlp, 2 * (4 * 288 + 4 * 8));
   EXPECT_EQ(count_parameters(model).matmul_active, 384 + 2 * (2 * 288 + 4 * 8) + 800);
 }
@@ -134,11 +133,10 @@ TEST(CheckModel, RefusesWhatDoesNotFitTogether) {
   EXPECT_TRUE(mentions(check_model(heads, ""), "not a multiple of num_key_value_heads"));
   odd.head_dim = 3;
   EXPECT_TRUE(mentions(check_model(odd, ""), "odd"));
-  lone.num_experts = 8;
-  EXPECT_TRUE(mentions(check_model(lone, ""), "given together"));
-  many.num_experts = 2;
-  many.experts_per_token = 3;
-  EXPECT_TRUE(mentions(check_model(many, ""), "experts_per_token"));
+  lone.full_attention_layers = 1;
+  EXPECT_TRUE(mentions(check_model(lone, ""), "without the sliding window"));
+  many.experts = Experts{.count = 2, .per_token = 3, .ffn_hidden_size = 8};
+  EXPECT_TRUE(mentions(check_model(many, ""), "experts.per_token"));
   huge.num_layers = huge.hidden_size = huge.ffn_hidden_size = 1 << 24;
   EXPECT_TRUE(mentions(check_model(huge, ""), "more than"));
 }

@@ -115,8 +115,7 @@ TEST(TrainingTest, DivergenceEndsWithTheStepNamed) {
 
 TEST(TrainingTest, RefusesWhatItCannotTrain) {
   TrainSpec spec = small_training(Precision::tf32);
-  spec.model.num_experts = 4;
-  spec.model.experts_per_token = 2;
+  spec.model.experts = Experts{.count = 4, .per_token = 2, .ffn_hidden_size = 64};
   try {
     make_engine(spec);
     FAIL();
