@@ -28,6 +28,8 @@ std::string describe_layout(const ParallelSpec& layout, int64_t nodes) {
   std::string text = fmt::format("TP {}, PP {}, ", layout.tensor, layout.pipeline);
   if (layout.virtual_pipeline > 1) text += fmt::format("VP {}, ", layout.virtual_pipeline);
   text += fmt::format("CP {}, DP {}, ", layout.context, layout.data);
+  if (layout.expert) text += fmt::format("EP {}, ", *layout.expert);
+  if (layout.expert_tensor) text += fmt::format("ETP {}, ", *layout.expert_tensor);
   if (layout.zero_stage > 0) text += fmt::format("ZeRO-{}, ", layout.zero_stage);
   if (layout.sequence_parallel) text += "SP, ";
   text.replace(text.size() - 2, 2, fmt::format(": {} rank{}", layout.ranks(), layout.ranks() == 1 ? "" : "s"));

@@ -342,6 +342,16 @@ const KeyChange k_changes[] = {
     {"loss scale", [](LaunchRequest& r) { r.spec.loss_scale.initial = 1024; }},
     {"window of the scale", [](LaunchRequest& r) { r.spec.loss_scale.window = 10; }},
     {"least scale", [](LaunchRequest& r) { r.spec.loss_scale.minimum = 2; }},
+    {"experts",
+     [](LaunchRequest& r) {
+       r.spec.model.experts = Experts{.count = 8, .per_token = 2, .ffn_hidden_size = 1024, .capacity_factor = 1.5};
+       r.spec.model.latent_attention = LatentAttention{256, 128, 32, 64};
+       r.spec.model.rope_scaling.reset();
+       r.spec.model.prediction_layers = 1;
+       r.spec.parallel.sequence_parallel = true;
+       r.spec.parallel.expert = 2;
+       r.spec.dispatcher = Dispatcher::deepep;
+     }},
     {"profile",
      [](LaunchRequest& r) {
        r.profile = ProfileWindow{Profiler::torch, 11, 15, "/out/p", false};
