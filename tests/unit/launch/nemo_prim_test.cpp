@@ -141,8 +141,6 @@ struct Refusal {
 
 TEST_F(MegatronCoreTest, WhatMegatronCoreDoesNotDoIsRefused) {
   const Refusal refusals[] = {
-      {"trains dense models only",
-       [](LaunchRequest& r) { r.spec.model.experts = Experts{.count = 8, .per_token = 2, .ffn_hidden_size = 64}; }},
       {"not yarn", [](LaunchRequest& r) { r.spec.model.rope_scaling = RopeScaling{RopeScalingKind::yarn}; }},
       {"low_freq_factor 1", [](LaunchRequest& r) { r.spec.model.rope_scaling = RopeScaling{.high_freq_factor = 3.0}; }},
       {"learns one position per token", [](LaunchRequest& r) { r.spec.model.position = PositionKind::learned; }},
