@@ -125,7 +125,7 @@ void add_mgds_model(ArgumentList& list, const ModelSpec& model) {
   list.add("--hidden-dropout", 0);
 }
 
-// Without the last flags it would sample the second of two experts, drop tokens, keep room for four tokens per expert,
+// Without the last flags it would sample the second of two experts, drop tokens, keep space for four tokens per expert,
 // and hand ZeRO the experts' weights among the others.
 void add_mgds_experts(ArgumentList& list, const TrainSpec& spec) {
   if (!spec.model.experts) return;
