@@ -117,7 +117,7 @@ LoadBalancing hugging_face_balancing(const DumpedSettings& dump, const Experts& 
 }
 
 void read_hugging_face_router(const DumpedSettings& dump, Experts& experts) {
-  const std::string_view kind = dump.word({"model_type"});
+  const std::string_view kind = dump.family();
   const bool is_deepseek_v3 = dump.word({"topk_method"}) == "noaux_tc" || kind == "deepseek_v3";
   experts.router_score = parse_enum<RouterScore>(dump.word({"scoring_func"}))
                              .value_or(is_deepseek_v3 ? RouterScore::sigmoid : RouterScore::softmax);
@@ -234,19 +234,20 @@ void read_latent_attention(const DumpedSettings& dump, ModelSpec& model) {
   model.latent_attention = latent;
   model.head_dim = dump.whole({"qk_nope_head_dim", "qk_head_dim", "model_args.qk_nope_head_dim"}).value_or(0);
   model.num_key_value_heads = model.num_attention_heads;
+  model.qk_norm = false;  // its norms are those of the narrow products
 }
 
 void read_window(const DumpedSettings& dump, ModelSpec& model) {
   const bool is_off_by_switch = dump.has("use_sliding_window") && !dump.is_true({"use_sliding_window"});
   const bool is_megatron = dump.has("window_size");
   const auto window = is_megatron ? megatron_window(dump) : dump.whole({"sliding_window"});
-  if (window && !is_off_by_switch && *window < k_max_size) {
+  const bool is_unused = is_off_by_switch || (!is_megatron && count_layers(dump, "sliding_attention") == 0);
+  if (window && !is_unused && *window < k_max_size) {
     model.sliding_window = window;
     model.full_attention_layers =
         is_megatron ? megatron_full_layers(dump, model.num_layers) : count_layers(dump, "full_attention");
   }
-  if (dump.word({"softmax_type"}) == "learnable" || dump.word({"model_type"}) == "gpt_oss" ||
-      dump.is_true({"use_sink_attention"}))
+  if (dump.word({"softmax_type"}) == "learnable" || dump.family() == "gpt_oss" || dump.is_true({"use_sink_attention"}))
     model.attention_sinks = true;
 }
 
@@ -261,7 +262,7 @@ std::string find_uncountable(const DumpedSettings& dump) {
                            "linear_attn_config", "attention_chunk_size", "index_topk"})
     if (const std::string_view value = dump.word({name}); !value.empty() && !is_off(value))
       return fmt::format("its attention ({} {}) is none whose FLOPs are counted", name, value.substr(0, 40));
-  if (dump.has("model_type") && dump.whole({"linear_num_value_heads"}))  // Megatron-LM prints it for every model
+  if (!dump.family().empty() && dump.whole({"linear_num_value_heads"}))  // Megatron-LM prints it for every model
     return "its attention (linear_num_value_heads) is none whose FLOPs are counted";
   if (const std::string_view layers = dump.word({"layer_types"}); !layers.empty()) {
     const auto full = count_layers(dump, "full_attention"), windowed = count_layers(dump, "sliding_attention");

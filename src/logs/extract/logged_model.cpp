@@ -45,14 +45,23 @@ void read_kinds(const DumpedSettings& dump, ModelSpec& model) {
   const bool rope = titan || position == "rope" || position == "yarn" || dump.has("rope_theta");
   model.position = rope ? PositionKind::rope : PositionKind::learned;
   model.tied_embeddings = !is_untied(dump);
-  model.qkv_bias = dump.is_true({"add_qkv_bias"});
+  const std::string_view family = dump.family();
+  model.qkv_bias = dump.is_true({"add_qkv_bias", "attention_bias"}) || family.starts_with("qwen2");
   model.linear_bias = dump.has("add_bias_linear") ? dump.is_true({"add_bias_linear"}) : model.mlp == MlpKind::gelu;
-  model.qk_norm = dump.is_true({"qk_layernorm", "model_args.qk_norm"});
+  model.qk_norm = dump.is_true({"qk_layernorm", "model_args.qk_norm"}) || family.starts_with("qwen3");
 }
 
 bool states_mlp(const DumpedSettings& dump) {
   return is_torchtitan(dump) ||
          dump.has_any({"swiglu", "gated_linear_unit", "hidden_act", "activation_function", "n_embd"});
+}
+
+// Hugging Face's configurations of other families have the same names for other layers.
+bool has_known_layers(const DumpedSettings& dump) {
+  const std::string_view family = dump.family();
+  constexpr std::string_view k_families[] = {"llama",     "mistral", "mixtral",     "qwen2",       "qwen3", "qwen2_moe",
+                                             "qwen3_moe", "gpt_oss", "deepseek_v2", "deepseek_v3", "gpt2"};
+  return family.empty() || std::ranges::find(k_families, family) != std::end(k_families);
 }
 
 struct DumpedShape {
@@ -102,6 +111,7 @@ DumpedShape read_dump(const std::map<std::string, std::string>& settings) {
   if (!why_not.empty() || !read_sizes(dump, model, why_not)) return {{}, why_not};
   constexpr int64_t k_max_size = int64_t{1} << 31;
   if (model.hidden_size >= k_max_size || model.num_layers >= k_max_size) return {{}, "its sizes are impossible"};
+  if (!has_known_layers(dump)) return {{}, fmt::format("its model_type {} has unknown layers", dump.family())};
   if (!experts && !find_routing(settings).empty()) return {{}, "it does not state the number of experts"};
   if (!experts && is_torchtitan(dump)) return {};  // its dense models are known by their names
   read_kinds(dump, model);
@@ -257,7 +267,8 @@ void warn_about_missing_shape(RunResult& result, const StatedFacts& stated) {
   const auto experts = stated_experts(stated.settings);
   const std::string sign = experts ? fmt::format("{} experts", *experts) : find_routing(stated.settings);
   const DumpedShape dump = read_dump(stated.settings);
-  const std::string why = !dump.why_not.empty() ? dump.why_not : "the sizes that it states fit no model";
+  const auto problems = dump.model ? check_model(*dump.model, "") : std::vector<Problem>();
+  const std::string why = !problems.empty() ? "its sizes fit no model: " + problems.front().what : dump.why_not;
   add_warning(result, fmt::format("no FLOPs and no MFU: the log is of a mixture of experts ({}), but {}; --model names "
                                   "a model of the catalogue or of the configuration",
                                   sign, why));
