@@ -142,6 +142,10 @@ void compare_printed_settings(const RunResult& result, std::vector<Contradiction
   const std::string* fp8 = find_setting(settings, "fp8");
   if (fp8 != nullptr && !is_off(*fp8) && result.precision && *result.precision != Precision::fp8)
     add("fp8", std::string(enum_name(*result.precision)), "fp8 " + *fp8);
+  const std::string* forced = find_setting(settings, "moe_router_force_load_balancing");
+  const auto routing = result.experts ? result.experts->routing : std::nullopt;
+  if (forced != nullptr && routing && (*routing == Routing::learned) != is_off(*forced))
+    add("moe_router_force_load_balancing", std::string(enum_name(*routing)), *forced);
   const auto& shape = result.model_info.shape;
   if (!shape || shape->is_sparse()) return;
   for (const char* name : {"expert_model_parallel_size", "parallelism.expert_parallel_degree"})
