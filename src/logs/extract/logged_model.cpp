@@ -114,6 +114,7 @@ DumpedShape read_dump(const std::map<std::string, std::string>& settings) {
   if (!has_known_layers(dump)) return {{}, fmt::format("its model_type {} has unknown layers", dump.family())};
   if (!experts && !find_routing(settings).empty()) return {{}, "it does not state the number of experts"};
   if (!experts && is_torchtitan(dump)) return {};  // its dense models are known by their names
+  if (!read_mixers(dump, model, why_not)) return {{}, why_not};
   read_kinds(dump, model);
   if (!read_dense_mlp(dump, experts.has_value(), model)) return {{}, "it does not state its MLPs"};
   read_attention(dump, model);

@@ -152,6 +152,29 @@ TEST(SparseModel, WhatIsNotStatedIsNotGuessed) {
   EXPECT_TRUE(shape_of(megatron_settings(), {{"hybrid_override_pattern", "None"}}));
 }
 
+TEST(SparseModel, HybridsOfMambaMixers) {
+  const Settings mixers = {{"hybrid_override_pattern", "MEM*ME-E"},
+                           {"mamba_state_dim", "128"},
+                           {"mamba_num_groups", "8"},
+                           {"mamba_head_dim", "64"},
+                           {"mamba_num_heads", "None"},
+                           {"is_hybrid_model", "True"}};
+  const auto model = shape_of(megatron_settings(), mixers);
+  ASSERT_TRUE(model && model->mamba && model->experts);
+  EXPECT_EQ(model->mamba->layers, 3);
+  EXPECT_EQ(model->mamba->heads, 32);
+  EXPECT_EQ(model->mamba->inner_width, 2048);
+  EXPECT_EQ(model->attention_layers(), 1);
+  EXPECT_EQ(model->expert_layers(), 3);
+  EXPECT_EQ(model->dense_layers(), 1);
+  for (const char* other : {"MEM*ME-G", "MEM*ME-", "MEM*ME-E/ME", "********", "M-M*M---"}) {
+    Settings changed = mixers;
+    changed["hybrid_override_pattern"] = other;
+    EXPECT_FALSE(shape_of(megatron_settings(), changed)) << other;
+  }
+  EXPECT_FALSE(shape_of(megatron_settings(), {{"is_hybrid_model", "True"}}));
+}
+
 TEST(SparseModel, SlidingWindows) {
   const auto model =
       shape_of(megatron_settings(),
