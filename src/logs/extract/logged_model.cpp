@@ -44,6 +44,12 @@ void read_kinds(const DumpedSettings& dump, ModelSpec& model) {
   const std::string_view position = dump.word({"position_embedding_type"});
   const bool rope = titan || position == "rope" || position == "yarn" || dump.has("rope_theta");
   model.position = rope ? PositionKind::rope : PositionKind::learned;
+  if (const auto base = dump.number({"rotary_base", "rope_theta", "model_args.rope_theta"}); base && rope && *base > 0)
+    model.rope_theta = *base;
+  if (const auto epsilon = dump.number(
+          {"norm_epsilon", "layernorm_epsilon", "rms_norm_eps", "layer_norm_epsilon", "model_args.norm_eps"});
+      epsilon && *epsilon > 0)
+    model.norm_eps = *epsilon;
   model.tied_embeddings = !is_untied(dump);
   const std::string_view family = dump.family();
   model.qkv_bias = dump.is_true({"add_qkv_bias", "attention_bias"}) || family.starts_with("qwen2");

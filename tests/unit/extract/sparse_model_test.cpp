@@ -83,6 +83,8 @@ TEST(SparseModel, OfMegatronsArguments) {
                                                     {"moe_aux_loss_coeff", "0.0001"},
                                                     {"moe_z_loss_coeff", "0.001"},
                                                     {"moe_expert_capacity_factor", "1.25"},
+                                                    {"rotary_base", "500000"},
+                                                    {"norm_epsilon", "1e-06"},
                                                     {"mtp_num_layers", "1"}});
   ASSERT_TRUE(model && model->experts);
   const Experts& experts = *model->experts;
@@ -103,6 +105,8 @@ TEST(SparseModel, OfMegatronsArguments) {
   EXPECT_EQ(experts.z_loss_coefficient, 1e-3);
   EXPECT_EQ(experts.capacity_factor, 1.25);
   EXPECT_EQ(model->prediction_layers, 1);
+  EXPECT_EQ(model->rope_theta, 500000);
+  EXPECT_EQ(model->norm_eps, 1e-6);
   EXPECT_EQ(model->num_key_value_heads, 4);
   EXPECT_FALSE(model->latent_attention);  // Megatron-LM prints its rank for every model
 }
