@@ -211,6 +211,9 @@ TEST(SparseConfig, ReadsDeepSeekV3) {
   "quantization_config": {"fmt": "e4m3", "quant_method": "fp8"}})",
           ""),
       "config.json");
+  ModelSpec main = read.spec;
+  main.prediction_layers.reset();
+  EXPECT_EQ(count_parameters(main).total(), 671026404352);  // of transformers' DeepseekV3ForCausalLM
   const Experts& experts = *read.spec.experts;
   EXPECT_EQ(read.spec.latent_attention, (LatentAttention{1536, 512, 64, 128}));
   EXPECT_EQ(read.spec.head_dim, 128);
