@@ -17,8 +17,8 @@ namespace embedded {
 extern const std::string_view package_init_py, package_config_py, package_steps_py, package_routers_py, adapter_init_py,
     adapter_attention_py, adapter_experiment_py, adapter_experts_py, adapter_loop_py, adapter_loss_scale_py,
     adapter_model_py, adapter_profiling_py, adapter_samples_py, adapter_settings_py, adapter_bridge_py,
-    adapter_primus_recipe_py, train_tran_py, train_fsdp_py, train_deep_py, train_tita_py, titan_models_py,
-    train_nemo_py;
+    adapter_bridge_experts_py, adapter_primus_recipe_py, train_tran_py, train_fsdp_py, train_deep_py, train_tita_py,
+    titan_models_py, titan_experts_py, train_nemo_py;
 }  // namespace embedded
 
 namespace {
@@ -50,7 +50,8 @@ struct ScriptFile {
 };
 
 constexpr std::string_view k_primus_recipe = "tprimat_adapter/primus_recipe.py", k_bridge = "tprimat_adapter/bridge.py",
-                           k_routers = "tprimat/routers.py", k_experts = "tprimat_adapter/experts.py";
+                           k_bridge_experts = "tprimat_adapter/bridge_experts.py", k_routers = "tprimat/routers.py",
+                           k_experts = "tprimat_adapter/experts.py";
 
 const ScriptFile k_scripts[] = {{"train_tran.py", k_routers, embedded::package_routers_py},
                                 {"train_tran.py", k_experts, embedded::adapter_experts_py},
@@ -63,9 +64,12 @@ const ScriptFile k_scripts[] = {{"train_tran.py", k_routers, embedded::package_r
                                 {"train_deep.py", "train_deep.py", embedded::train_deep_py},
                                 {"train_tita.py", "train_tita.py", embedded::train_tita_py},
                                 {"train_tita.py", "titan_models.py", embedded::titan_models_py},
+                                {"train_tita.py", "titan_experts.py", embedded::titan_experts_py},
                                 {"train_nemo.py", k_bridge, embedded::adapter_bridge_py},
+                                {"train_nemo.py", k_bridge_experts, embedded::adapter_bridge_experts_py},
                                 {"train_nemo.py", "train_nemo.py", embedded::train_nemo_py},
                                 {k_primus_recipe, k_bridge, embedded::adapter_bridge_py},
+                                {k_primus_recipe, k_bridge_experts, embedded::adapter_bridge_experts_py},
                                 {k_primus_recipe, k_primus_recipe, embedded::adapter_primus_recipe_py}};
 
 // A framework that one of our own Python adapters drives (frameworks/train_<id>.py). The adapter's sources are part of
