@@ -265,6 +265,7 @@ TEST(SparseConfig, RefusesWhatItDoesNotCompute) {
       {tiny_deepseek_v3(), R"({"topk_method": "greedy"})", "topk_method"},
       {tiny_deepseek_v3(), R"({"scoring_func": "softmax"})", "scoring_func"},
       {tiny_deepseek_v3(), R"({"moe_layer_freq": 2})", "moe_layer_freq"},
+      {tiny_deepseek_v3(), R"({"n_shared_experts": 1000000000000, "moe_intermediate_size": 1000000000000})", "at most"},
       {tiny_deepseek_v3(), R"({"rope_interleave": false})", "rope_interleave"},
       {tiny_deepseek_v3(), R"({"num_key_value_heads": 2})", "num_key_value_heads must be"},
       {tiny_deepseek_v3(), R"({"rope_scaling": {"type": "yarn", "factor": 40, "mscale_all_dim": 0.707, "mscale": 0.707},
