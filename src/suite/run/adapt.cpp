@@ -146,9 +146,7 @@ class NearestRequest {
   }
 
   static LaunchRequest with_layout(LaunchRequest request, const planner::Layout& layout) {
-    const ParallelSpec asked = request.spec.parallel;
     request.spec = planner::with_layout(std::move(request.spec), layout);
-    request.spec.parallel.expert = asked.expert, request.spec.parallel.expert_tensor = asked.expert_tensor;
     fit_expert_sizes(request.spec.model, request.spec.parallel);
     return request;
   }
