@@ -14,8 +14,9 @@ ModelSpec small_sparse() {
   m.num_layers = 6, m.hidden_size = 64, m.ffn_hidden_size = 160;
   m.num_attention_heads = 4, m.num_key_value_heads = 2, m.head_dim = 16;
   m.vocab_size = 1000;
-  m.experts =
-      Experts{.count = 8, .per_token = 2, .ffn_hidden_size = 16, .shared_ffn_hidden_size = 24, .first_dense_layers = 2};
+  Experts& experts = m.experts.emplace();
+  experts.count = 8, experts.per_token = 2, experts.first_dense_layers = 2;
+  experts.ffn_hidden_size = 16, experts.shared_ffn_hidden_size = 24;
   return m;
 }
 

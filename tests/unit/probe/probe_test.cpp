@@ -83,8 +83,9 @@ ModelSpec small_deepseek() {
   model.num_key_value_heads = 4;
   model.latent_attention =
       LatentAttention{.query_rank = 24, .key_value_rank = 32, .rope_head_dim = 8, .value_head_dim = 16};
-  model.experts =
-      Experts{.count = 8, .per_token = 2, .ffn_hidden_size = 48, .shared_ffn_hidden_size = 96, .first_dense_layers = 1};
+  Experts& experts = model.experts.emplace();
+  experts.count = 8, experts.per_token = 2, experts.first_dense_layers = 1;
+  experts.ffn_hidden_size = 48, experts.shared_ffn_hidden_size = 96;
   model.prediction_layers = 1;
   return model;
 }
