@@ -13,20 +13,25 @@ from safetensors import safe_open
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import DTensor, distribute_tensor
 from torchtitan.distributed.pipeline_parallel import pipeline_llm
-from torchtitan.models import llama3, qwen3
+from torchtitan.models import llama3, llama4, qwen3
 from torchtitan.models.llama3.infra import parallelize as llama3_sharding
 from torchtitan.models.llama3.model.args import RoPEScalingArgs
 from torchtitan.models.llama4.infra import parallelize as qwen3_sharding
 
 STANDARD_DEVIATION = 0.02  # of initial weights, as in Megatron-LM
-RESIDUAL_PRODUCTS = ("attention.wo.weight", "feed_forward.w2.weight")
+RESIDUAL_PRODUCTS = ("attention.wo.weight", "feed_forward.w2.weight", "shared_experts.w2.weight", "experts.w2",
+                     "experts.mlp2_weight")
 WRAPPERS = re.compile(r"_checkpoint_wrapped_module\.|_orig_mod\.")  # in names: of recomputation, of torch.compile
 HUGGING_FACE = {"tok_embeddings": "embed_tokens", "attention.wq": "self_attn.q_proj", "attention.wk": "self_attn.k_proj",
                 "attention.wv": "self_attn.v_proj", "attention.wo": "self_attn.o_proj",
                 "attention.q_norm": "self_attn.q_norm", "attention.k_norm": "self_attn.k_norm",
                 "feed_forward.w1": "mlp.gate_proj", "feed_forward.w2": "mlp.down_proj",
                 "feed_forward.w3": "mlp.up_proj", "attention_norm": "input_layernorm",
-                "ffn_norm": "post_attention_layernorm", "norm": "norm"}
+                "ffn_norm": "post_attention_layernorm", "norm": "norm", "moe.router.gate": "mlp.gate",
+                "moe.shared_experts.w1": "mlp.shared_experts.gate_proj",
+                "moe.shared_experts.w2": "mlp.shared_experts.down_proj",
+                "moe.shared_experts.w3": "mlp.shared_experts.up_proj", "moe.experts": "mlp.experts"}
+EXPERT_PRODUCTS = {"w1": "gate_proj", "w2": "down_proj", "w3": "up_proj"}
 
 
 def own_part(weight: torch.Tensor) -> torch.Tensor:
@@ -44,43 +49,70 @@ def draw_weights(model: torch.nn.Module) -> None:
     """The suite's random weights; torchtitan's own embedding has a deviation of 1."""
     torch.manual_seed(torch.initial_seed())
     for name, weight in model.named_parameters():
-        if weight.ndim > 1:
+        if name.endswith(("bias", "sinks")):
+            torch.nn.init.zeros_(weight)
+        elif weight.ndim > 1:
             residual = math.sqrt(2 * model.model_args.n_layers) if name.endswith(RESIDUAL_PRODUCTS) else 1
             whole = torch.empty(weight.shape, dtype=torch.float32, device=own_part(weight).device)
             put(weight, whole.normal_(std=STANDARD_DEVIATION / residual))
-        elif name.endswith("bias"):
-            torch.nn.init.zeros_(weight)
 
 
-def hugging_face_name(name: str) -> str:
+def hugging_face_name(name: str, own_names: dict[str, str]) -> str:
     """layers.3.attention.wq.weight -> model.layers.3.self_attn.q_proj.weight"""
     module, kind = WRAPPERS.sub("", name).rsplit(".", 1)
     if module == "output":
         return f"lm_head.{kind}"
     layer, rest = re.match(r"(layers\.\d+\.|)(.*)", module).groups()
-    return f"model.{layer}{HUGGING_FACE[rest]}.{kind}"
+    return f"model.{layer}{own_names.get(rest) or HUGGING_FACE[rest]}.{kind}"
 
 
 def alternate_halves(weight: torch.Tensor, heads: int) -> torch.Tensor:
-    """torchtitan's llama3 turns neighbouring elements of a head, Hugging Face those of its two halves."""
+    """torchtitan's llama3 and llama4 turn neighbouring elements of a head, Hugging Face those of its two halves."""
     return weight.view(heads, 2, -1, *weight.shape[1:]).transpose(1, 2).reshape(weight.shape)
+
+
+class WeightFiles:
+    """The weights of a Hugging Face folder, by their names there. Mixtral has names of its own for its experts."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        files = [safe_open(path, "pt") for path in sorted(pathlib.Path(folder).glob("*.safetensors"))]
+        self.places = {name: file for file in files for name in file.keys()}
+        self.is_mixtral = any(".block_sparse_moe." in name for name in self.places)
+
+    def read(self, name: str, wanted: tuple[int, ...]) -> torch.Tensor:
+        name = name.replace(".mlp.", ".block_sparse_moe.") if self.is_mixtral else name
+        shape = tuple(self.places[name].get_slice(name).get_shape()) if name in self.places else None
+        if shape != wanted:
+            raise SystemExit(f"error: initial_weights {self.folder}: {name} has the shape {shape}, but the model needs "
+                             f"{wanted}; name the folder of a model of this shape")
+        return self.places[name].get_tensor(name)
+
+    def read_experts(self, name: str, wanted: tuple[int, ...]) -> torch.Tensor:
+        """All of a layer: model.layers.3.mlp.experts.w1, which the folder has expert by expert."""
+        experts, product = name.rsplit(".", 1)
+        kind = product if self.is_mixtral else EXPERT_PRODUCTS[product]
+        return torch.stack([self.read(f"{experts}.{index}.{kind}.weight", wanted[1:]) for index in range(wanted[0])])
+
+    def read_biases(self, model: torch.nn.Module) -> None:
+        """Those by which a trained router keeps the load even."""
+        for name, values in model.named_buffers():
+            source = f"model.{WRAPPERS.sub('', name)}".replace(".moe.expert_bias", ".mlp.gate.e_score_correction_bias")
+            if name.endswith(".moe.expert_bias") and source in self.places:
+                values.copy_(self.read(source, tuple(values.shape)))
 
 
 def read_weights(model: torch.nn.Module, folder: str) -> None:
     """Of a Hugging Face folder, one weight after the other."""
-    files = [safe_open(path, "pt") for path in sorted(pathlib.Path(folder).glob("*.safetensors"))]
-    places = {name: file for file in files for name in file.keys()}
-    args = model.model_args
-    heads = {"wq": args.n_heads, "wk": args.n_kv_heads} if isinstance(args, LlamaArgs) else {}
+    files, args = WeightFiles(folder), model.model_args
+    pairs = isinstance(args, (LlamaArgs, llama4.TransformerModelArgs))
+    heads = {"wq": args.n_heads, "wk": args.n_kv_heads} if pairs else {}
     for name, weight in model.named_parameters():
-        source = hugging_face_name(name)
-        shape = tuple(places[source].get_slice(source).get_shape()) if source in places else None
-        if shape != tuple(weight.shape):
-            raise SystemExit(f"error: initial_weights {folder}: {source} has the shape {shape}, but the model needs "
-                             f"{tuple(weight.shape)}; name the folder of a model of this shape")
-        whole = places[source].get_tensor(source)
-        product = name.split(".")[-2]
+        source = hugging_face_name(name, getattr(model, "hugging_face_names", {}))
+        read = files.read_experts if ".moe.experts." in name else files.read
+        whole, product = read(source, tuple(weight.shape)), name.split(".")[-2]
         put(weight, alternate_halves(whole, heads[product]) if product in heads else whole)
+    files.read_biases(model)
 
 
 def initialise(model: torch.nn.Module) -> None:
@@ -127,9 +159,10 @@ class Qwen3(qwen3.Qwen3Model):
         initialise(self)
 
 
-def llama_args(model: Any, initial_weights: str) -> LlamaArgs:
+def llama_args(experiment: Any) -> LlamaArgs:
     """torchtitan derives the width of the MLP: a third of 8 widths, times a factor, up to a multiple of a number. Here
     the factor leaves no more than the width that is wanted, and that is the number."""
+    model = experiment.model
     scaling = getattr(model, "rope_scaling", None)
     rope = RoPEScalingArgs(scaling_factor=1.0) if scaling is None else RoPEScalingArgs(
         scaling.factor, scaling.low_freq_factor, scaling.high_freq_factor, scaling.original_max_position_embeddings)
@@ -139,16 +172,17 @@ def llama_args(model: Any, initial_weights: str) -> LlamaArgs:
                      multiple_of=model.ffn_hidden_size, ffn_dim_multiplier=min(1.0, model.ffn_hidden_size / derived),
                      norm_eps=model.norm_eps, rope_theta=model.rope_theta, rope_scaling_args=rope,
                      max_seq_len=model.max_position_embeddings, qkv_bias=model.qkv_bias,
-                     enable_weight_tying=model.tied_embeddings, initial_weights=initial_weights)
+                     enable_weight_tying=model.tied_embeddings, initial_weights=experiment.checkpoint.initial_weights)
 
 
-def qwen3_args(model: Any, initial_weights: str) -> Qwen3Args:
+def qwen3_args(experiment: Any) -> Qwen3Args:
+    model = experiment.model
     return Qwen3Args(
         dim=model.hidden_size, n_layers=model.num_layers, n_heads=model.num_attention_heads,
         n_kv_heads=model.num_key_value_heads, head_dim=model.head_dim, hidden_dim=model.ffn_hidden_size,
         vocab_size=model.vocab_size, norm_eps=model.norm_eps, rope_theta=model.rope_theta, qk_norm=model.qk_norm,
         max_seq_len=model.max_position_embeddings, enable_weight_tying=model.tied_embeddings,
-        initial_weights=initial_weights)
+        initial_weights=experiment.checkpoint.initial_weights)
 
 
 def keep_tied(parallelize: Any, sharding: Any) -> Any:

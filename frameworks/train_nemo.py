@@ -19,6 +19,7 @@ from megatron.core.transformer.enums import AttnBackend
 
 from tprimat.steps import StepRecorder
 from tprimat_adapter.bridge import SampleFile, fill_config, start_precision
+from tprimat_adapter.bridge_experts import ExpertLoad, describe_experts, own_device, sparse_settings
 from tprimat_adapter.experiment import load_experiment, rank
 from tprimat_adapter.profiling import open_window
 from tprimat_adapter.samples import prepare_samples
@@ -110,7 +111,8 @@ def list_settings(experiment, notes):
     shares = shares_optimizer(experiment, notes)
     stops = experiment.anomalies.not_finite == "stop"
     sections = {
-        "model": {**shape_settings(experiment), **layout_settings(experiment), **memory_settings(experiment, notes)},
+        "model": {**shape_settings(experiment), **layout_settings(experiment), **memory_settings(experiment, notes),
+                  **sparse_settings(experiment)},
         "train": {"train_iters": experiment.steps, "train_samples": None, "rampup_batch_size": None,
                   "micro_batch_size": experiment.micro_batch_size, "global_batch_size": experiment.global_batch_size,
                   "eval_iters": 0, "eval_interval": experiment.steps + 1},
@@ -151,10 +153,6 @@ def make_config(experiment, notes, samples_path):
     return cfg
 
 
-def own_device():
-    return torch.device("cuda", torch.cuda.current_device()) if torch.cuda.is_available() else torch.device("cpu")
-
-
 class Steps(Callback):
     """One step record after each step, by rank 0; and every step at its own rate. Megatron's loop moves the schedule on
     after the update, so that step s would be taken at the rate of s - 1 and the first at 0: here it is one step on.
@@ -170,6 +168,7 @@ class Steps(Callback):
             print_settings(context.state.cfg)
         context.scheduler.step(increment=self.batch)
         self.recorder = StepRecorder(own_device(), self.tokens)
+        self.load = ExpertLoad(context.model, context.state.cfg.model)
         self.window = open_window()
 
     def on_train_step_start(self, context):
@@ -178,7 +177,8 @@ class Steps(Callback):
 
     def on_train_step_end(self, context):
         step = context.state.train_state.step + 1
-        self.recorder.end_step(step, loss=self.loss_of(context), grad_norm=context.grad_norm, learning_rate=self.rate)
+        self.recorder.end_step(step, loss=self.loss_of(context), grad_norm=context.grad_norm, learning_rate=self.rate,
+                               expert_load=self.load.take())
         self.window.end(step)
 
     @staticmethod
@@ -212,7 +212,8 @@ def describe(cfg):
             "schedule": schedule.lr_decay_style,
             "warmup_steps": schedule.lr_warmup_steps // cfg.train.global_batch_size,
             "weight_decay": optimizer.weight_decay, "beta1": optimizer.adam_beta1, "beta2": optimizer.adam_beta2,
-            "epsilon": optimizer.adam_eps, "clip_grad_norm": optimizer.clip_grad, "seed": cfg.rng.seed}
+            "epsilon": optimizer.adam_eps, "clip_grad_norm": optimizer.clip_grad, "seed": cfg.rng.seed,
+            **describe_experts(model)}
 
 
 def print_settings(cfg):

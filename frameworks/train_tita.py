@@ -37,7 +37,8 @@ from torchtitan.protocols.train_spec import TrainSpec, register_train_spec
 from torchtitan.tools.logging import init_logger, logger
 from torchtitan.train import Trainer
 
-from titan_models import FAMILIES
+import titan_experts
+import titan_models
 from tprimat.steps import StepRecorder
 from tprimat_adapter import settings
 from tprimat_adapter.experiment import learning_rate_at, load_experiment, local_rank, rank
@@ -141,14 +142,26 @@ def build_loss(config: Any, parallel_dims: Any) -> Any:
 
 def build_optimizers(model_parts: list[torch.nn.Module], config: Any, parallel_dims: Any) -> OptimizersContainer:
     """Matrices decay; norms and biases do not, which torchtitan's own groups do not distinguish."""
+    biases = {weight for part in model_parts for name, weight in part.named_parameters() if name.endswith("bias")}
+
     def make_adamw(weights: list[torch.Tensor], weight_decay: float, **options: Any) -> torch.optim.AdamW:
-        groups = [{"params": [w for w in weights if w.ndim > 1], "weight_decay": weight_decay},
-                  {"params": [w for w in weights if w.ndim <= 1], "weight_decay": 0.0}]
+        matrices = [w for w in weights if w.ndim > 1 and w not in biases]  # experts' biases have two dimensions
+        groups = [{"params": matrices, "weight_decay": weight_decay},
+                  {"params": [w for w in weights if w.ndim <= 1 or w in biases], "weight_decay": 0.0}]
         return torch.optim.AdamW([group for group in groups if group["params"]], **options)
     options = {"lr": config.lr, "betas": (config.beta1, config.beta2), "eps": config.eps,
                "weight_decay": config.weight_decay, "fused": config.implementation == "fused",
                "foreach": config.implementation == "foreach"}
     return OptimizersContainer(model_parts, make_adamw, options)
+
+
+def build_sparse_optimizers(model_parts: list[torch.nn.Module], config: Any,
+                            parallel_dims: Any) -> OptimizersContainer:
+    """With the hooks of experts, the reading one before torchtitan's, which clears what it reads."""
+    optimizers = build_optimizers(model_parts, config, parallel_dims)
+    optimizers.expert_load = titan_experts.ExpertLoad(model_parts, parallel_dims)
+    optimizers.register_step_pre_hook(optimizers.expert_load.read)
+    return titan_experts.balance_experts(model_parts, parallel_dims, optimizers)
 
 
 def build_schedules(optimizers: OptimizersContainer, config: Any, steps: int) -> LRSchedulersContainer:
@@ -173,8 +186,9 @@ class Metrics(MetricsProcessor):
     def log(self, step: int, global_avg_loss: float, global_max_loss: float, grad_norm: float,
             extra_metrics: dict[str, Any] | None = None) -> None:
         self.data_loading_times.clear()
+        load = getattr(self.optimizers, "expert_load", None)
         record = self.recorder.end_step(step, loss=self.whole_loss(global_avg_loss), grad_norm=grad_norm,
-                                        learning_rate=extra_metrics["lr"])
+                                        learning_rate=extra_metrics["lr"], expert_load=load and load.value)
         logger.info(f"step {step}/{self.job_config.training.steps} loss {record['loss']} grad_norm "
                     f"{record['grad_norm']} learning_rate {record['learning_rate']} seconds "
                     f"{record['time_seconds']:.4f}")
@@ -212,7 +226,18 @@ class Training(Trainer):
                 **self.describe_products(), "recompute": self.describe_recompute(),
                 "attention": self.describe_attention(), "parameters": self.count_parameters(),
                 "seed": torch.initial_seed(), "tensor_model_parallel_size": dims.tp,
-                "pipeline_model_parallel_size": dims.pp, "context_parallel_size": dims.cp}
+                "pipeline_model_parallel_size": dims.pp, "context_parallel_size": dims.cp, **self.describe_experts()}
+
+    def describe_experts(self) -> settings.Settings:
+        sparse = titan_experts.moes(self.model_parts)
+        if not sparse:
+            return {}
+        dims, router = self.parallel_dims, sparse[0].router
+        exchange = self.job_config.parallelism.expert_parallel_comm_backend
+        return {"expert_model_parallel_size": dims.ep,
+                "expert_tensor_parallel_size": dims.etp if dims.ep_enabled else dims.tp,
+                "routing": "balanced" if router._debug_force_load_balance else "learned",
+                "dispatcher": {"standard": "alltoall"}.get(exchange, exchange), "experts_per_token": router.top_k}
 
     def describe_layout(self) -> settings.Settings:
         config, dims = self.job_config, self.parallel_dims
@@ -249,7 +274,11 @@ class Training(Trainer):
     def describe_attention(self) -> str:
         """The kernel that PyTorch picks for a sequence; with CP it picks one for each part."""
         args, device = self.model_args, torch.device(torchtitan.tools.utils.device_type)
+        if getattr(args, "attn_type", "sdpa") != "sdpa":
+            return args.attn_type
         width = getattr(args, "head_dim", args.dim // args.n_heads)
+        if hasattr(args, "qk_rope_head_dim"):
+            width = args.qk_nope_head_dim + args.qk_rope_head_dim
         dtype = torch.float32 if self.describe_products()["precision"] in ("fp32", "tf32") else torch.bfloat16
         query, key = (torch.empty(1, self.job_config.training.seq_len, heads // self.parallel_dims.tp, width,
                                   dtype=dtype, device=device, requires_grad=True).transpose(1, 2)
@@ -275,11 +304,18 @@ class Training(Trainer):
         return int(total)
 
 
+def stand_for_tokenizer(config: Any) -> SimpleNamespace:
+    """torchtitan wants one where it draws masks, and asks a causal mask's nothing."""
+    return SimpleNamespace(eos_id=None)
+
+
 def register(config: Any, experiment: Any, samples: Samples) -> None:
     """The TrainSpec of the shape, under the names that torchtitan.toml has."""
-    family = FAMILIES[config.model.name]
+    model = experiment.model
+    families = titan_experts.FAMILIES if titan_experts.needs_own_family(model) else titan_models.FAMILIES
+    family = families[config.model.name]
     parallelize = family.parallelize if torch.cuda.is_available() else parallelize_on_processor(family.parallelize)
-    args = family.describe(experiment.model, experiment.checkpoint.initial_weights)
+    args = family.describe(experiment)
     together = config.training.local_batch_size // experiment.micro_batch_size
 
     def build_dataloader(dp_rank: int, **_: Any) -> StepTokens:
@@ -287,8 +323,10 @@ def register(config: Any, experiment: Any, samples: Samples) -> None:
 
     register_train_spec(config.model.name, TrainSpec(
         model_cls=family.model, model_args={config.model.flavor: args},
-        parallelize_fn=parallelize, pipelining_fn=family.pipeline, build_optimizers_fn=build_optimizers,
-        build_lr_schedulers_fn=build_schedules, build_dataloader_fn=build_dataloader, build_tokenizer_fn=None,
+        parallelize_fn=parallelize, pipelining_fn=family.pipeline,
+        build_optimizers_fn=build_sparse_optimizers if titan_experts.is_sparse(model) else build_optimizers,
+        build_lr_schedulers_fn=build_schedules, build_dataloader_fn=build_dataloader,
+        build_tokenizer_fn=stand_for_tokenizer if getattr(args, "attn_type", "sdpa") == "flex" else None,
         build_loss_fn=build_loss, build_metrics_processor_fn=Metrics))
 
 

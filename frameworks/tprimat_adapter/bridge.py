@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy
 import torch
-from megatron.bridge.models.llama.llama_provider import LlamaModelProvider
 from megatron.bridge.training import config as bridge
 from megatron.bridge.training.mixed_precision import MixedPrecisionConfig, get_mixed_precision_config
 
+from tprimat_adapter.bridge_experts import make_provider
 from tprimat_adapter.samples import Samples
 
 
@@ -94,12 +94,13 @@ def override(section: Any, settings: dict[str, Any], name: str) -> None:
 
 
 def layout_of(model: Any) -> tuple[Any, ...]:
-    return model.tensor_model_parallel_size, model.context_parallel_size, model.sequence_parallel
+    return (model.tensor_model_parallel_size, model.context_parallel_size, model.expert_model_parallel_size,
+            model.sequence_parallel)
 
 
 def fill_config(recipe: str | None, sections: dict[str, dict[str, Any]], precision: Any) -> Any:
     """The sections' settings over a recipe's, or over Megatron-Bridge's own; still without a dataset."""
-    provider = LlamaModelProvider()  # of which the shape replaces all but the fusions
+    provider = make_provider(sections["model"])
     cfg = start_from_recipe(recipe, provider) if recipe else start_plain(provider)
     tuned_for = layout_of(cfg.model)
     for name, settings in sections.items():

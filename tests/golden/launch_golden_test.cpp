@@ -3,15 +3,13 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <map>
-#include <sstream>
 
 #include "base/error.h"
 #include "base/files.h"
 #include "config/load.h"
 #include "launch/frameworks.h"
 #include "launch/profilers.h"
+#include "real_flags.h"
 #include "render_plan.h"
 
 // What every framework is started with: launch/<framework>_<model>_<platform>.txt, one part per strategy. Regenerate:
@@ -103,54 +101,6 @@ INSTANTIATE_TEST_SUITE_P(Frameworks, GoldenLaunch, ::testing::ValuesIn(list_laun
 });
 
 // ---- flags that the real programs accept
-
-struct FlagFact {
-  std::string values;  // "0", "1", "+"
-  std::vector<std::string> choices;
-};
-
-std::vector<std::string> split_text(const std::string& text, char at) {
-  std::vector<std::string> parts;
-  std::stringstream stream(text);
-  for (std::string part; std::getline(stream, part, at);) parts.push_back(part);
-  return parts;
-}
-
-std::map<std::string, FlagFact> read_flags(const std::string& name) {
-  std::map<std::string, FlagFact> flags;
-  std::ifstream file(k_folder / name);
-  for (std::string line; std::getline(file, line);) {
-    if (line.empty() || line[0] == '#') continue;
-    const std::vector<std::string> cells = split_text(line, '\t');
-    flags[cells.at(0)] = {cells.at(1), split_text(cells.size() > 2 ? cells[2] : "", ',')};
-  }
-  return flags;
-}
-
-std::string complaint_about(const std::vector<std::string>& values, const FlagFact& fact) {
-  if (fact.values == "0" && !values.empty()) return "takes no value";
-  if (fact.values == "1" && values.size() != 1) return "takes one value";
-  if (fact.values == "+" && values.empty()) return "takes values";
-  if (fact.choices.empty()) return "";
-  const bool possible = std::find(fact.choices.begin(), fact.choices.end(), values.at(0)) != fact.choices.end();
-  return possible ? "" : "cannot be " + values.at(0);
-}
-
-void expect_accepted(const std::vector<std::string>& command, const std::map<std::string, FlagFact>& flags) {
-  auto word = std::find_if(command.begin(), command.end(),
-                           [](const std::string& each) { return each.ends_with("pretrain_gpt.py"); });
-  ASSERT_NE(word, command.end());
-  for (++word; word != command.end();) {
-    const std::string flag = *word++;
-    std::vector<std::string> values;
-    while (word != command.end() && !word->starts_with("--")) values.push_back(*word++);
-    const auto fact = flags.find(flag);
-    if (fact == flags.end())
-      ADD_FAILURE() << flag << " is not known to the program";
-    else
-      EXPECT_EQ(complaint_about(values, fact->second), "") << flag;
-  }
-}
 
 TEST(MegatronFlags, AreThoseOfTheRealPrograms) {
   for (const auto& [framework, table] :

@@ -89,6 +89,9 @@ void take_training(const Experiment& experiment, TrainSpec& spec) {
   spec.loss_scale = experiment.loss_scale;
   spec.anomalies = experiment.anomalies;
   spec.evaluation = experiment.evaluation;
+  if (!spec.model.is_sparse()) return;
+  spec.routing = experiment.routing;
+  spec.dispatcher = experiment.dispatcher;
 }
 
 void require_sound(const TrainSpec& spec, int64_t devices, const std::string& where) {

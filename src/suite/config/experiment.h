@@ -97,6 +97,8 @@ struct Experiment {
   OptimizerSpec optimizer;
   LossScaleSpec loss_scale;
   AnomalySpec anomalies;
+  std::optional<Routing> routing;        // of the sparse models
+  std::optional<Dispatcher> dispatcher;  // of the sparse models
   EvaluationSpec evaluation;
   std::string data_split = DataSpec().split;
   int64_t seed = 42;

@@ -16,8 +16,11 @@ struct Difference {
 std::string print_sizes(const ParallelSpec& layout) {
   const std::string zero = layout.zero_stage == 0 ? "" : fmt::format(" ZeRO {}", layout.zero_stage);
   const char* const sequence = layout.sequence_parallel && layout.tensor > 1 ? " SP" : "";
-  return fmt::format("TP {} PP {} VP {} DP {} CP {}{}{}", layout.tensor, layout.pipeline, layout.virtual_pipeline,
-                     layout.data, layout.context, zero, sequence);
+  std::string experts;
+  if (layout.expert) experts += fmt::format(" EP {}", *layout.expert);
+  if (layout.expert_tensor) experts += fmt::format(" ETP {}", *layout.expert_tensor);
+  return fmt::format("TP {} PP {} VP {} DP {} CP {}{}{}{}", layout.tensor, layout.pipeline, layout.virtual_pipeline,
+                     layout.data, layout.context, experts, zero, sequence);
 }
 
 std::string print_flag(const std::optional<bool>& flag) { return flag.value_or(false) ? "true" : "false"; }

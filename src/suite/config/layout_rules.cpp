@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace tprimat::suite {
@@ -19,6 +20,7 @@ class RuleList {
     check_tensor();
     check_pipeline();
     check_context();
+    check_experts();
     return std::move(broken_);
   }
 
@@ -53,10 +55,30 @@ class RuleList {
     const int64_t tensor = layout_.tensor, kv = model.num_key_value_heads;
     require(divides(tensor, model.num_attention_heads),
             fmt::format("TP {} does not divide the {} attention heads", tensor, model.num_attention_heads));
-    require(divides(tensor, kv) || divides(kv, tensor),
+    require(model.latent_attention || divides(tensor, kv) || divides(kv, tensor),
             fmt::format("TP {} is neither a divisor nor a multiple of the {} KV heads", tensor, kv));
-    require(divides(tensor, model.ffn_hidden_size),
+    require(model.dense_layers() == 0 || divides(tensor, model.ffn_hidden_size),
             fmt::format("TP {} does not divide ffn_hidden_size {}", tensor, model.ffn_hidden_size));
+  }
+
+  // EP and ETP take ranks of TP, CP and DP; shared experts are split by TP.
+  void check_experts() {
+    const int64_t parts = layout_.expert_ranks(), tensor = layout_.expert_tensor_ranks();
+    if (!task_.model.experts)
+      return require(
+          parts == 1 && tensor == 1,
+          fmt::format("EP {} and ETP {} need a model with experts, and {} is dense", parts, tensor, task_.model.name));
+    const Experts& experts = *task_.model.experts;
+    require(divides(parts, experts.count), fmt::format("EP {} does not divide the {} experts", parts, experts.count));
+    require(divides(tensor, experts.ffn_hidden_size),
+            fmt::format("ETP {} does not divide ffn_hidden_size {} of an expert", tensor, experts.ffn_hidden_size));
+    require(divides(layout_.tensor, experts.shared_ffn_hidden_size),
+            fmt::format("TP {} does not divide shared_ffn_hidden_size {} of the experts", layout_.tensor,
+                        experts.shared_ffn_hidden_size));
+    const int64_t ranks = layout_.tensor * layout_.context * layout_.data;
+    require(divides(parts * tensor, ranks),
+            fmt::format("EP {} x ETP {} = {} does not divide TP {} x CP {} x DP {} = {}", parts, tensor, parts * tensor,
+                        layout_.tensor, layout_.context, layout_.data, ranks));
   }
 
   void check_pipeline() {
@@ -113,7 +135,15 @@ double distance(const ParallelSpec& layout, const ParallelSpec& wanted) {
   };
   const double tie_break = 1e-3 * std::log2(static_cast<double>(layout.tensor * layout.pipeline));
   return apart(layout.tensor, wanted.tensor) + apart(layout.pipeline, wanted.pipeline) +
-         apart(layout.context, wanted.context) + tie_break;
+         apart(layout.context, wanted.context) + apart(layout.expert_ranks(), wanted.expert_ranks()) +
+         apart(layout.expert_tensor_ranks(), wanted.expert_tensor_ranks()) + tie_break;
+}
+
+// The largest number up to `wanted` that divides both.
+int64_t largest_divisor(int64_t wanted, int64_t a, int64_t b) {
+  int64_t number = std::min({wanted, a, b});
+  while (!divides(number, a) || !divides(number, b)) --number;
+  return number;
 }
 
 }  // namespace
@@ -123,12 +153,24 @@ std::vector<std::string> list_broken_rules(const LayoutTask& task, const Paralle
   return RuleList(task, layout).check(stated_accumulation);
 }
 
+void fit_expert_sizes(const ModelSpec& model, ParallelSpec& layout) {
+  const ParallelSpec wanted = layout;
+  layout.expert.reset(), layout.expert_tensor.reset();
+  if (!model.experts) return;
+  const int64_t ranks = layout.tensor * layout.context * layout.data;
+  if (wanted.expert_tensor)
+    layout.expert_tensor = largest_divisor(*wanted.expert_tensor, model.experts->ffn_hidden_size, ranks);
+  if (wanted.expert)
+    layout.expert = largest_divisor(*wanted.expert, model.experts->count, ranks / layout.expert_tensor_ranks());
+}
+
 std::optional<ParallelSpec> find_sound_layout(const LayoutTask& task, const ParallelSpec& wanted) {
   std::optional<ParallelSpec> best;
   const auto consider = [&](ParallelSpec layout) {
     const int64_t others = layout.tensor * layout.pipeline * layout.context;
     if (task.devices % others != 0) return;
     layout.data = task.devices / others;
+    fit_expert_sizes(task.model, layout);
     if (!list_broken_rules(task, layout).empty()) return;
     if (!best || distance(layout, wanted) < distance(*best, wanted)) best = layout;
   };
@@ -153,6 +195,8 @@ std::string print_layout(const LayoutTask& task, const ParallelSpec& layout) {
   std::string text = fmt::format("TP: {}, PP: {}, ", layout.tensor, layout.pipeline);
   if (layout.virtual_pipeline != 1) text += fmt::format("VP: {}, ", layout.virtual_pipeline);
   if (layout.context != 1) text += fmt::format("CP: {}, ", layout.context);
+  if (layout.expert_ranks() != 1) text += fmt::format("EP: {}, ", *layout.expert);
+  if (layout.expert_tensor_ranks() != 1) text += fmt::format("ETP: {}, ", *layout.expert_tensor);
   if (layout.ends_as_layers) text += "embedding_and_loss_as_layers: true, ";
   const std::string zero = layout.zero_stage == 0 ? "" : fmt::format(", ZeRO: {}", layout.zero_stage);
   return fmt::format("{{{}DP: {}, GA: {}{}}}", text, layout.data,
@@ -170,17 +214,36 @@ std::string suggest_layout(const LayoutTask& task, const ParallelSpec& wanted) {
   return fmt::format("no layout on {} devices fits this model; change the number of devices", task.devices);
 }
 
+namespace {
+
+// Weights of the routed experts, which EP and ETP split and the other ranks of TP x CP x DP share.
+double count_routed_weights(const ModelSpec& model) {
+  if (!model.experts) return 0;
+  const Experts& experts = *model.experts;
+  const double matrices = model.mlp == MlpKind::swiglu ? 3 : 2;
+  return matrices * static_cast<double>(model.expert_layers()) * static_cast<double>(experts.count) *
+         static_cast<double>(experts.latent_size.value_or(model.hidden_size)) *
+         static_cast<double>(experts.ffn_hidden_size);
+}
+
+}  // namespace
+
 double estimate_state_bytes(const ModelSpec& model, const ParallelSpec& layout, Precision precision,
                             const OptimizerSpec& optimizer, int64_t zero_stage) {
   const bool full = precision == Precision::fp32 || precision == Precision::tf32;
-  const auto shared_from = [&](int64_t stage) { return zero_stage >= stage ? static_cast<double>(layout.data) : 1.0; };
   const double masters = full || !optimizer.master_weights ? 0 : 4;
   const double moments = optimizer.moments == MomentFormat::bf16 ? 4 : 8;
-  const double states = (masters + moments) / shared_from(1);
-  const double gradients = 4 / shared_from(2);
-  const double weights = (full ? 4 : 2) / shared_from(3);
-  const double shards = static_cast<double>(layout.tensor) * static_cast<double>(layout.pipeline);
-  return static_cast<double>(count_parameters(model).total()) * (states + gradients + weights) / shards;
+  const auto bytes = [&](double sharers) {
+    const auto shared_from = [&](int64_t stage) { return zero_stage >= stage ? sharers : 1.0; };
+    return (masters + moments) / shared_from(1) + 4 / shared_from(2) + (full ? 4 : 2) / shared_from(3);
+  };
+  const auto data = static_cast<double>(layout.data);
+  const double tensor = static_cast<double>(layout.tensor), stages = static_cast<double>(layout.pipeline);
+  const double parts = static_cast<double>(layout.expert_ranks() * layout.expert_tensor_ranks());
+  const double routed = count_routed_weights(model);
+  const double others = static_cast<double>(count_parameters(model).total()) - routed;
+  const double replicas = tensor * static_cast<double>(layout.context) * data / parts;
+  return others * bytes(data) / (tensor * stages) + routed * bytes(replicas) / (parts * stages);
 }
 
 }  // namespace tprimat::suite

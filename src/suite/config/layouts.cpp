@@ -22,6 +22,8 @@ ParallelSpec spec_of(const raw::Layout& layout, const std::string& strategy) {
   spec.context = layout.context.value_or(1);
   spec.sequence_parallel = layout.sequence_parallel.value_or(false);
   spec.ends_as_layers = layout.ends_as_layers.value_or(false);
+  spec.expert = layout.expert;
+  spec.expert_tensor = layout.expert_tensor;
   spec.zero_stage = layout.zero_stage.value_or(0);
   return spec;
 }

@@ -64,7 +64,7 @@ struct Hardware {
 };
 
 struct Layout {
-  Whole tensor, pipeline, virtual_pipeline, data, context, accumulation;
+  Whole tensor, pipeline, virtual_pipeline, data, context, expert, expert_tensor, accumulation;
   Flag sequence_parallel, ends_as_layers;
   Whole zero_stage;
   static constexpr auto fields() {
@@ -75,6 +75,10 @@ struct Layout {
         field("virtual_pipeline_model_parallel_size", &L::virtual_pipeline, "VP: pipeline stages per device"),
         field("data_parallel_size", &L::data, "DP: replicas; derived from the device count when absent"),
         field("context_parallel_size", &L::context, "CP: devices that share each sequence"),
+        field("expert_model_parallel_size", &L::expert,
+              "EP: devices that share the routed experts of a layer, among TP x CP x DP; 1 when absent"),
+        field("expert_tensor_parallel_size", &L::expert_tensor,
+              "ETP: devices that share each routed expert, among TP x CP x DP; 1 when absent"),
         field("gradient_accumulation_steps", &L::accumulation, "GA: GBS / (MBS x DP); computed when absent"),
         field("sequence_parallel", &L::sequence_parallel, "SP: norms split over the TP group"),
         field("embedding_and_loss_as_layers", &L::ends_as_layers,
@@ -87,6 +91,8 @@ struct Layout {
                                          {"VP", "virtual_pipeline_model_parallel_size"},
                                          {"DP", "data_parallel_size"},
                                          {"CP", "context_parallel_size"},
+                                         {"EP", "expert_model_parallel_size"},
+                                         {"ETP", "expert_tensor_parallel_size"},
                                          {"GA", "gradient_accumulation_steps"},
                                          {"SP", "sequence_parallel"},
                                          {"ZeRO", "zero_stage"}};
@@ -95,6 +101,8 @@ struct Layout {
                                         {"virtual_pipeline_model_parallel_size", 1, 1e4},
                                         {"data_parallel_size", 1, 65536},
                                         {"context_parallel_size", 1, 65536},
+                                        {"expert_model_parallel_size", 1, 65536},
+                                        {"expert_tensor_parallel_size", 1, 65536},
                                         {"gradient_accumulation_steps", 1, 1e8},
                                         {"zero_stage", 0, 3}};
 };

@@ -163,6 +163,8 @@ struct Training {
   Evaluation evaluation;
   Anomalies anomalies;
   Checkpointing checkpointing;
+  std::optional<Routing> routing;
+  std::optional<Dispatcher> dispatcher;
   static constexpr auto fields() {
     using T = Training;
     return field_list(field("general", &T::general, "seed and reproducibility"),
@@ -172,7 +174,12 @@ struct Training {
                       field("precision", &T::precision, "number formats"),
                       field("evaluation", &T::evaluation, "loss on the validation split"),
                       field("anomalies", &T::anomalies, "what happens when a step goes wrong"),
-                      field("checkpointing", &T::checkpointing, "saving the weights"));
+                      field("checkpointing", &T::checkpointing, "saving the weights"),
+                      field("routing", &T::routing,
+                            "mixture of experts: the router chooses (learned, when absent), or each expert gets as "
+                            "many tokens by force (balanced), as benchmarks do"),
+                      field("dispatcher", &T::dispatcher,
+                            "mixture of experts: how tokens reach the ranks of their experts; alltoall when absent"));
   }
 };
 

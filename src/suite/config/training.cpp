@@ -294,6 +294,18 @@ void resolve_evaluation(Draft& draft) {
   require_validation_data(draft, (*weights)[1]);
 }
 
+// A setting of experts without any is a mistake.
+template <class Choice>
+void take_expert_setting(Draft& draft, const std::optional<Choice>& stated, const std::string& path,
+                         std::optional<Choice>& to) {
+  to = stated;
+  if (!stated || !draft.diagnosis.are_sound({path, "models"})) return;
+  if (std::ranges::any_of(draft.experiment.models, [](const ModelEntry& each) { return each.spec.is_sparse(); }))
+    return;
+  draft.fail(path, fmt::format("{} is {}, but no model has experts", path, enum_name(*stated)),
+             "leave it out, or choose a mixture of experts");
+}
+
 }  // namespace
 
 void resolve_training(Draft& draft) {
@@ -322,6 +334,8 @@ void resolve_loop(Draft& draft) {
   resolve_loss_scale(draft);
   resolve_anomalies(draft);
   resolve_evaluation(draft);
+  take_expert_setting(draft, draft.raw.training.routing, "training.routing", draft.experiment.routing);
+  take_expert_setting(draft, draft.raw.training.dispatcher, "training.dispatcher", draft.experiment.dispatcher);
 }
 
 }  // namespace tprimat::suite

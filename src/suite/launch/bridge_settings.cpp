@@ -4,6 +4,7 @@
 #include <iterator>
 #include <string_view>
 
+#include "launch/bridge_experts.h"
 #include "launch/megatron.h"
 #include "launch/primus_experiment.h"
 
@@ -108,15 +109,17 @@ void add_own_model_settings(const TrainSpec& spec, Json& model) {
   const ModelSpec& shape = spec.model;
   model["share_embeddings_and_output_weights"] = shape.tied_embeddings;
   model["window_size"] = has_short_window(spec) ? Json::array({*shape.sliding_window - 1, 0}) : Json();
-  model["seq_len_interpolation_factor"] = shape.rope_scaling ? Json(shape.rope_scaling->factor) : Json();
-  model["num_moe_experts"] = nullptr;
-  model["vocab_size"] = nullptr;  // the tokenizer's
+  const bool linear = shape.rope_scaling && shape.rope_scaling->type == RopeScalingKind::linear;
+  model["seq_len_interpolation_factor"] = linear ? Json(shape.rope_scaling->factor) : Json();
+  model["num_moe_experts"] = nullptr;  // add_bridge_experts
+  model["vocab_size"] = nullptr;       // the tokenizer's
   model["virtual_pipeline_model_parallel_size"] = nullptr;
   model["account_for_embedding_in_pipeline_split"] = false;
   model["account_for_loss_in_pipeline_split"] = false;
   model["pipeline_model_parallel_layout"] = nullptr;
   model["recompute_modules"] = spec.recompute == Recompute::selective ? Json::array({"core_attn"}) : Json();
   add_mlp(shape, model);
+  add_bridge_experts(spec, model);
 }
 
 // Settings under our own names, which the audit of every framework has too.
@@ -129,6 +132,8 @@ constexpr std::pair<std::string_view, std::string_view> k_keys[] = {
     {"model.tensor_model_parallel_size", "tensor_model_parallel_size"},
     {"model.pipeline_model_parallel_size", "pipeline_model_parallel_size"},
     {"model.context_parallel_size", "context_parallel_size"},
+    {"model.expert_model_parallel_size", "expert_model_parallel_size"},
+    {"model.expert_tensor_parallel_size", "expert_tensor_parallel_size"},
     {"model.recompute_granularity", "recompute"},
     {"train.train_iters", "steps"},
     {"train.micro_batch_size", "micro_batch_size"},

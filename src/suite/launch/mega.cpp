@@ -1,6 +1,9 @@
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 
+#include "base/files.h"
+#include "launch/expert_settings.h"
 #include "launch/installed.h"
 #include "launch/loaded_checkpoint.h"
 #include "launch/megatron.h"
@@ -14,6 +17,37 @@ namespace fs = std::filesystem;
 // Of NVIDIA's NeMo container and of AMD's Megatron container.
 fs::path mega_place(const Checkout& checkout) {
   return place_of_checkout(checkout, {"/opt/megatron-lm", "/workspace/Megatron-LM"}, k_pretrain_script);
+}
+
+// The settings of the flex dispatcher, and those of a model that are not in every checked version.
+constexpr std::string_view k_flex_setting = "moe_flex_dispatcher_backend";
+
+// Whether the checkout is here and its configuration of Transformers has no such field.
+bool lacks_setting(const fs::path& checkout, std::string_view name) {
+  try {
+    return read_file(checkout / "megatron/core/transformer/transformer_config.py").find(name) == std::string::npos;
+  } catch (const Error&) {  // not here
+    return false;
+  }
+}
+
+void add_version_limits(Refusals& refusals, const LaunchRequest& request) {
+  const TrainSpec& spec = request.spec;
+  const fs::path checkout = mega_place(request.checkout);
+  const auto refuse = [&](bool asked, std::string_view setting, const std::string& what, const std::string& key) {
+    refusals.add_if(asked && lacks_setting(checkout, setting),
+                    fmt::format("has no {} in this version: {} is not known to it", what, setting),
+                    fmt::format("update Megatron-LM, or leave {} out", key), checkout.string());
+  };
+  const Json experts = spec.model.experts ? list_expert_settings(spec) : Json::object();
+  refuse(spec.dispatcher == Dispatcher::hybridep, k_flex_setting, "HybridEP", "training.dispatcher");
+  refuse(experts.contains("moe_shared_expert_gate"), "moe_shared_expert_gate", "gate of shared experts", "shared_gate");
+  refuse(experts.contains("moe_latent_size"), "moe_latent_size", "experts of another width", "latent_size");
+  refuse(list_prediction_settings(spec.model).contains("mtp_use_repeated_layer"), "mtp_use_repeated_layer",
+         "block that further tokens share", "shared_prediction");
+  refusals.add_if(spec.dispatcher == Dispatcher::hybridep && request.platform == Platform::amd,
+                  "has the dispatcher hybridep for NVIDIA GPUs only", "choose the dispatcher alltoall or deepep",
+                  "training.dispatcher");
 }
 
 void require_mega_can(const LaunchRequest& request) {
@@ -31,11 +65,33 @@ void require_mega_can(const LaunchRequest& request) {
       request.settings.fp8_param.value_or(false) && spec.precision == Precision::fp8 && layout.zero_stage == 0,
       "keeps fp8 weights only with its distributed optimizer", "set zero_stage to 1, or leave fp8_param out");
   refusals.add_if(spec.seed <= 0, "needs a seed above 0", "set training.general.seed to 1 or more");
+  add_sparse_limits(refusals, spec);
+  add_version_limits(refusals, request);
   refusals.throw_if_any();
+}
+
+// The settings under the names of arguments: a switch where they are true, nothing where they are false or null.
+void add_settings(ArgumentList& list, const Json& settings) {
+  for (const auto& [key, value] : settings.items()) {
+    std::string flag = "--" + key;
+    std::ranges::replace(flag, '_', '-');
+    if (value.is_boolean() && value.get<bool>()) list.flag(flag.c_str());
+    if (value.is_string()) list.add(flag.c_str(), value.text());
+    if (value.is_number_float()) list.add(flag.c_str(), value.get<double>());
+    if (value.is_number_integer()) list.add(flag.c_str(), value.get<int64_t>());
+  }
+}
+
+void add_latent_attention(ArgumentList& list, const ModelSpec& model) {
+  list.add("--num-attention-heads", model.num_attention_heads);
+  list.add("--kv-channels", model.head_dim);
+  add_settings(list, list_latent_attention_settings(model));
+  list.flag_if(!has_fixed_yarn(model), "--no-rope-fusion");  // its kernel scales by YaRN
 }
 
 void add_attention(ArgumentList& list, const TrainSpec& spec) {
   const ModelSpec& model = spec.model;
+  if (model.latent_attention) return add_latent_attention(list, model);
   list.add("--num-attention-heads", model.num_attention_heads);
   list.add("--kv-channels", model.head_dim);
   if (model.num_key_value_heads != model.num_attention_heads) {
@@ -44,7 +100,19 @@ void add_attention(ArgumentList& list, const TrainSpec& spec) {
   }
   list.flag_if(model.qkv_bias && !model.linear_bias, "--add-qkv-bias");
   list.flag_if(model.qk_norm, "--qk-layernorm");
-  if (has_short_window(spec)) list.add("--window-size", fmt::format("{},0", *model.sliding_window - 1));
+  if (model.attention_sinks.value_or(false)) list.add("--softmax-type", "learnable");
+  if (!has_short_window(spec)) return;
+  list.add("--window-size", fmt::format("{},0", *model.sliding_window - 1));
+  if (const auto interval = full_attention_interval(model)) list.add("--window-attn-skip-freq", *interval);
+}
+
+void add_experts(ArgumentList& list, const TrainSpec& spec, const fs::path& checkout) {
+  if (spec.model.prediction_layers) add_settings(list, list_prediction_settings(spec.model));
+  if (!spec.model.experts) return;
+  add_settings(list, list_expert_settings(spec));
+  if (!has_flex_dispatcher(spec)) return;
+  if (lacks_setting(checkout, k_flex_setting)) return list.flag("--moe-enable-deepep");  // HybridEP was refused
+  list.add("--moe-flex-dispatcher-backend", enum_name(*spec.dispatcher));
 }
 
 void add_positions(ArgumentList& list, const ModelSpec& model) {
@@ -52,7 +120,7 @@ void add_positions(ArgumentList& list, const ModelSpec& model) {
   if (model.position == PositionKind::learned) return list.add("--position-embedding-type", "learned_absolute");
   list.add("--position-embedding-type", "rope");
   list.add("--rotary-base", std::llround(model.rope_theta));
-  if (!model.rope_scaling || model.rope_scaling->type != RopeScalingKind::llama3) return;
+  if (model.latent_attention || !model.rope_scaling || model.rope_scaling->type != RopeScalingKind::llama3) return;
   list.flag("--use-rope-scaling");
   list.add("--rope-scaling-factor", model.rope_scaling->factor);
 }
@@ -61,7 +129,7 @@ void add_model(ArgumentList& list, const TrainSpec& spec) {
   const ModelSpec& model = spec.model;
   list.add("--num-layers", model.num_layers);
   list.add("--hidden-size", model.hidden_size);
-  list.add("--ffn-hidden-size", model.ffn_hidden_size);
+  list.add("--ffn-hidden-size", dense_ffn_width(model));
   add_attention(list, spec);
   add_positions(list, model);
   list.add("--normalization", model.norm == NormKind::rms ? "RMSNorm" : "LayerNorm");
@@ -127,7 +195,9 @@ void add_platform(ArgumentList& list, const LaunchRequest& request) {
     list.add("--fp8-format", settings.fp8_hybrid.value_or(true) ? "hybrid" : "e4m3");
     list.flag_if(settings.fp8_param.value_or(false), "--fp8-param-gather");
   }
-  if (settings.flash_attention) list.add("--attention-backend", *settings.flash_attention ? "flash" : "unfused");
+  if (!settings.flash_attention) return;
+  const bool sinks = request.spec.model.attention_sinks.value_or(false);  // which FlashAttention does not have
+  list.add("--attention-backend", !*settings.flash_attention ? "unfused" : sinks ? "fused" : "flash");
 }
 
 // nsys: cudaProfilerStart after --profile-step-start updates, cudaProfilerStop after --profile-step-end. The PyTorch
@@ -159,6 +229,7 @@ std::vector<std::string> make_arguments(const LaunchRequest& request, const std:
   const TrainSpec& spec = request.spec;
   ArgumentList list;
   add_model(list, spec);
+  add_experts(list, spec, mega_place(request.checkout));
   add_batch_arguments(list, spec);
   add_optimizer_arguments(list, spec);
   add_precision_arguments(list, spec);
@@ -180,7 +251,9 @@ std::vector<std::string> make_arguments(const LaunchRequest& request, const std:
 // The command line supports only the scaling of Llama 3.1, and --rope-scaling-factor is parsed but not passed on: 8 is
 // used (https://github.com/NVIDIA/Megatron-LM/issues/6305).
 void add_rope_deviation(std::vector<Deviation>& list, const ModelSpec& model) {
-  if (!model.rope_scaling) return;
+  if (!model.rope_scaling || has_fixed_yarn(model)) return;
+  if (model.latent_attention)
+    return list.push_back({"rope_scaling", describe_rope_scaling(model.rope_scaling), "none"});
   RopeScaling llama;
   llama.factor = 8.0;
   if (*model.rope_scaling == llama) return;

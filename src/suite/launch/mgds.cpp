@@ -2,6 +2,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "launch/expert_settings.h"
 #include "launch/installed.h"
 #include "launch/loaded_checkpoint.h"
 #include "launch/megatron.h"
@@ -29,13 +30,65 @@ void add_layout_limits(Refusals& refusals, const ParallelSpec& layout) {
                   "set zero_stage to 0 or 1, or choose a strategy with PP 1");
 }
 
+// DeepSpeed's gate scores by a softmax. It divides the weights of several experts by their sum, and keeps that of one.
+void add_gate_limits(Refusals& refusals, const ModelSpec& model) {
+  const Experts& experts = *model.experts;
+  const std::string key = fmt::format("models.{}.experts", model.name);
+  const auto refuse = [&](bool asked, const std::string& what) {
+    refusals.add_if(asked, what, "choose the framework mega", key);
+  };
+  refuse(experts.router_score != RouterScore::softmax, "routes by a softmax, and by no other score");
+  refuse(experts.normalize_weights != (experts.per_token > 1),
+         "normalises the weights where a token passes several experts, and only there");
+  refuse(experts.weight_scale != 1.0, "does not scale the weights of experts");
+  refuse(experts.groups > 1, "does not route by groups of experts");
+  refuse(experts.shared_ffn_hidden_size > 0, "has no shared experts");
+  refuse(experts.latent_size.has_value(), "has experts of the model's width only");
+  refuse(experts.first_dense_layers > 0, "places dense layers at equal distances, not at the beginning");
+  refuse(model.dense_layers() > 0 && model.ffn_hidden_size != experts.ffn_hidden_size,
+         "has one ffn_hidden_size for dense layers and experts");
+  refuse(model.linear_bias, "leaves out the biases of experts");
+  refuse(balancing_loss(experts).type == "seq_aux_loss" || experts.balancing == LoadBalancing::bias,
+         "balances experts by a loss over the micro-batch only");
+  refuse(experts.z_loss_coefficient > 0, "has no loss of the router's logits");
+}
+
+void add_expert_layout_limits(Refusals& refusals, const TrainSpec& spec) {
+  const ParallelSpec& layout = spec.parallel;
+  refusals.add_if(layout.tensor > 1 && layout.sequence_parallel, "does not train experts with sequence parallelism",
+                  "set sequence_parallel to false in the layout, or choose the framework mega");
+  refusals.add_if(layout.expert_tensor_ranks() != 1 && layout.expert_tensor_ranks() != layout.tensor,
+                  fmt::format("splits experts over all {} tensor-parallel ranks or not at all", layout.tensor),
+                  "choose a strategy with ETP 1 or ETP equal to TP, or the framework mega");
+  refusals.add_if(layout.zero_stage > 2, "does not support ZeRO-3 with experts", "set zero_stage to 0, 1 or 2");
+  refusals.add_if(spec.dispatcher.value_or(Dispatcher::alltoall) != Dispatcher::alltoall,
+                  "has only one dispatcher, alltoall", "leave dispatcher out, or choose the framework mega",
+                  "training.dispatcher");
+  refusals.add_if(spec.routing == Routing::balanced, "cannot force balanced routing",
+                  "leave routing out, or choose the framework mega", "training.routing");
+}
+
+void add_mgds_model_limits(Refusals& refusals, const TrainSpec& spec) {
+  const ModelSpec& model = spec.model;
+  const auto refuse = [&](bool asked, const char* what, const char* hint) {
+    refusals.add_if(asked, fmt::format("does not support {}", what), hint);
+  };
+  refuse(model.qk_norm, "qk_norm", "choose the framework mega, or a model without qk_norm");
+  refuse(model.mamba.has_value(), "layers of Mamba", "choose a model without mamba");
+  refuse(model.latent_attention.has_value(), "multi-head latent attention", "choose the framework mega");
+  refuse(model.prediction_layers.value_or(0) > 0, "layers that predict further tokens", "choose the framework mega");
+  refuse(model.attention_sinks.value_or(false), "attention sinks", "choose the framework mega");
+  if (!model.experts) return;
+  add_gate_limits(refusals, model);
+  add_expert_layout_limits(refusals, spec);
+}
+
 void require_mgds_can(const TrainSpec& spec) {
   Refusals refusals(Framework::mgds);
   add_megatron_limits(refusals, spec);
   refusals.throw_if_any();
   add_layout_limits(refusals, spec.parallel);
-  refusals.add_if(spec.model.qk_norm, "does not support qk_norm",
-                  "choose the framework mega, or a model without qk_norm");
+  add_mgds_model_limits(refusals, spec);
   refusals.add_if(has_short_window(spec), "does not support a sliding window",
                   fmt::format("choose the framework mega, or set training.data.seq_length to {} or less",
                               spec.model.sliding_window.value_or(0)));
@@ -53,7 +106,7 @@ void require_mgds_can(const TrainSpec& spec) {
 void add_mgds_model(ArgumentList& list, const ModelSpec& model) {
   list.add("--num-layers", model.num_layers);
   list.add("--hidden-size", model.hidden_size);
-  list.add("--ffn-hidden-size", model.ffn_hidden_size);
+  list.add("--ffn-hidden-size", dense_ffn_width(model));
   list.add("--num-attention-heads", model.num_attention_heads);
   list.add("--num-key-value-heads", model.num_key_value_heads);
   list.add("--kv-channels", model.head_dim);
@@ -70,6 +123,28 @@ void add_mgds_model(ArgumentList& list, const ModelSpec& model) {
   list.flag("--no-query-key-layer-scaling");
   list.add("--attention-dropout", 0);
   list.add("--hidden-dropout", 0);
+}
+
+// Without the last flags it would sample the second of two experts, drop tokens, keep room for four tokens per expert,
+// and hand ZeRO the experts' weights among the others.
+void add_mgds_experts(ArgumentList& list, const TrainSpec& spec) {
+  if (!spec.model.experts) return;
+  const Experts& experts = *spec.model.experts;
+  list.add("--num-experts", experts.count);
+  list.add("--topk", experts.per_token);
+  list.add("--expert-interval", experts.layer_interval);
+  list.add("--moe-expert-parallel-size", spec.parallel.expert_ranks());
+  list.flag_if(spec.parallel.expert_tensor_ranks() > 1, "--enable-expert-tensor-parallelism");
+  list.add("--moe-loss-coeff", balancing_loss(experts).coefficient);
+  list.flag("--disable-moe-top2-2nd-expert-sampling");
+  if (experts.capacity_factor) {
+    list.add("--moe-train-capacity-factor", *experts.capacity_factor);
+    list.add("--moe-eval-capacity-factor", *experts.capacity_factor);
+  } else {
+    list.flag("--disable-moe-token-dropping");
+  }
+  list.add("--moe-min-capacity", 0);
+  list.flag("--create-moe-param-group");
 }
 
 void add_mgds_data(ArgumentList& list, const TrainSpec& spec) {
@@ -146,6 +221,8 @@ std::vector<Deviation> mgds_deviations(const LaunchRequest& request) {
         {"rope_theta", fmt::format("{}", model.rope_theta), fmt::format("{}", std::llround(model.rope_theta))});
   if (request.spec.precision == Precision::fp8 && request.settings.fp8_param.value_or(false))
     list.push_back({"fp8_param", "true", "false"});
+  if (model.experts && model.experts->per_token == 2 && balancing_loss(*model.experts).coefficient > 0)
+    list.push_back({"aux_loss", "counts both experts of a token", "counts the first expert of a token"});
   return list;
 }
 
@@ -171,6 +248,7 @@ std::vector<std::string> mgds_arguments(const LaunchRequest& request, const std:
   list.flag("--deepspeed");
   list.add("--deepspeed_config", ds_config);
   add_mgds_model(list, spec.model);
+  add_mgds_experts(list, spec);
   add_batch_arguments(list, spec);
   add_optimizer_arguments(list, spec);
   add_precision_arguments(list, spec);

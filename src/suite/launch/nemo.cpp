@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "launch/bridge_experts.h"
 #include "launch/installed.h"
 #include "launch/megatron.h"
 #include "launch/nemo_in_primus.h"
@@ -84,6 +85,7 @@ void add_precision_limits(Refusals& refusals, const LaunchRequest& request) {
 void require_nemo_can(const LaunchRequest& request, Way way) {
   Refusals refusals(Framework::nemo);
   add_megatron_core_limits(refusals, Framework::nemo, request.spec);
+  add_bridge_limits(refusals, request.spec, way == Way::primus);
   add_precision_limits(refusals, request);
   if (way == Way::primus) add_primus_limits(refusals, request);
   if (way == Way::none) {

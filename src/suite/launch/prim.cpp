@@ -47,11 +47,29 @@ void add_script_limits(Refusals& refusals, const LaunchRequest& request) {
                   "platform_optimizations.amd.hsa_enable_sdma");
 }
 
+// What Megatron-LM has an argument for, and the experiment files of Primus no key.
+void add_key_limits(Refusals& refusals, const TrainSpec& spec) {
+  const ModelSpec& model = spec.model;
+  const auto refuse = [&](bool asked, const char* what, const char* hint) {
+    refusals.add_if(asked, fmt::format("has no key for {}", what), hint);
+  };
+  refuse(model.attention_sinks.value_or(false), "attention sinks", "choose a model without attention_sinks");
+  refuse(model.prediction_layers.value_or(0) > 1 && model.shared_prediction.value_or(false),
+         "prediction layers that share one block", "leave shared_prediction out of the model");
+  if (!model.experts) return;
+  refuse(model.experts->shared_gate, "a gate of the shared experts", "choose the framework mega");
+  refuse(model.experts->latent_size.has_value(), "experts of another width than the model's",
+         "choose the framework mega, or leave latent_size out of the model");
+  refuse(spec.dispatcher == Dispatcher::hybridep, "the dispatcher hybridep",
+         "set training.dispatcher to alltoall or deepep");
+}
+
 void require_primus_can(const LaunchRequest& request) {
   const TrainSpec& spec = request.spec;
   const DataSpec& data = spec.data;
   Refusals refusals(Framework::prim);
   add_megatron_core_limits(refusals, Framework::prim, spec);
+  add_key_limits(refusals, spec);
   refusals.add_if(spec.precision == Precision::tf32, "does not train in tf32", "choose fp32, bf16, fp16 or fp8");
   refusals.add_if(has_short_window(spec),
                   fmt::format("does not support a sliding window, and the model's window of {} is shorter than the "
@@ -60,7 +78,7 @@ void require_primus_can(const LaunchRequest& request) {
                   fmt::format("set training.data.seq_length to {} or less, or choose the framework mega",
                               spec.model.sliding_window.value_or(0)));
   refusals.add_if(
-      spec.model.rope_scaling.value_or(RopeScaling{}) != RopeScaling{},
+      !spec.model.latent_attention && spec.model.rope_scaling.value_or(RopeScaling{}) != RopeScaling{},
       "supports only the rope_scaling of Llama 3.1 with factor 8: Megatron-LM passes no other to its model",
       "set type: llama3 and factor: 8, leave rope_scaling out, or choose the framework native, tran, fsdp or deep");
   refusals.add_if(!data.is_synthetic() && !has_all_for_training(data.split),

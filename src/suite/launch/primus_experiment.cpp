@@ -1,5 +1,6 @@
 #include "launch/primus_experiment.h"
 
+#include "launch/expert_settings.h"
 #include "launch/megatron.h"
 #include "launch/primus.h"
 #include "launch/primus_arguments.h"
@@ -11,9 +12,9 @@ void add_shape(const TrainSpec& spec, Json& to) {
   const ModelSpec& model = spec.model;
   to["num_layers"] = model.num_layers;
   to["hidden_size"] = model.hidden_size;
-  to["ffn_hidden_size"] = model.ffn_hidden_size;
+  to["ffn_hidden_size"] = dense_ffn_width(model);
   to["num_attention_heads"] = model.num_attention_heads;
-  to["group_query_attention"] = model.num_key_value_heads != model.num_attention_heads;
+  to["group_query_attention"] = !model.latent_attention && model.num_key_value_heads != model.num_attention_heads;
   to["num_query_groups"] = model.num_key_value_heads;
   to["kv_channels"] = model.head_dim;
   to["max_position_embeddings"] = model.max_position_embeddings;
@@ -23,7 +24,7 @@ void add_shape(const TrainSpec& spec, Json& to) {
   to["qk_layernorm"] = model.qk_norm;
   to["normalization"] = model.norm == NormKind::rms ? "RMSNorm" : "LayerNorm";
   to["norm_epsilon"] = model.norm_eps;
-  to["num_experts"] = nullptr;
+  to["num_experts"] = nullptr;  // add_experts
   to["multi_latent_attention"] = false;
   to["hidden_dropout"] = 0.0;
   to["attention_dropout"] = 0.0;
@@ -32,6 +33,30 @@ void add_shape(const TrainSpec& spec, Json& to) {
   to["tokenizer_model"] = nullptr;
   to["vocab_size"] = model.vocab_size - 1;                        // to which it adds one for the end of a document
   to["make_vocab_size_divisible_by"] = vocabulary_divisor(spec);  // times TP
+}
+
+void add_latent_attention(const ModelSpec& model, Json& to) {
+  if (!model.latent_attention) return;
+  to.update(list_latent_attention_settings(model));
+  to["apply_rope_fusion"] = false;
+}
+
+// DeepEP is that of Primus-Turbo, which its stages without synchronisation choose, too.
+void add_dispatcher(const TrainSpec& spec, Json& to) {
+  const bool fused = has_flex_dispatcher(spec);
+  to["moe_enable_deepep"] = fused;
+  to["use_turbo_deepep"] = fused;
+  to["turbo_sync_free_moe_stage"] = 0;
+  if (!fused) return;
+  to["enable_primus_turbo"] = true;
+  to["moe_shared_expert_overlap"] = false;
+}
+
+void add_experts(const TrainSpec& spec, Json& to) {
+  if (spec.model.experts || spec.model.prediction_layers) to.update(list_prediction_settings(spec.model));
+  if (!spec.model.experts) return;
+  to.update(list_expert_settings(spec));
+  add_dispatcher(spec, to);
 }
 
 // Both of Megatron-LM's ways to gelu's tanh form: fused with the bias, or alone.
@@ -191,6 +216,8 @@ Json list_primus_overrides(const LaunchRequest& request) {
   add_mlp(request.spec.model, overrides);
   add_positions(request.spec.model, overrides);
   add_layout(request.spec, overrides);
+  add_latent_attention(request.spec.model, overrides);
+  add_experts(request.spec, overrides);
   add_sharing(request, overrides);
   add_batch(request.spec, overrides);
   add_optimizer(request.spec, overrides);

@@ -2,39 +2,13 @@
 
 #include "launch/installed.h"
 #include "launch/python_framework.h"
+#include "launch/titan_limits.h"
 #include "launch/torchtitan_config.h"
 
 namespace tprimat::suite {
 namespace {
 
 constexpr std::string_view k_titan_package = "torchtitan";
-
-void add_model_limits(Refusals& refusals, const TrainSpec& spec) {
-  const ModelSpec& model = spec.model;
-  refusals.add_if(model.experts.has_value(), "trains dense models only, but this model has experts",
-                  "choose a model without experts");
-  refusals.add_if(model.norm != NormKind::rms || model.mlp != MlpKind::swiglu || model.position != PositionKind::rope ||
-                      model.linear_bias,
-                  "has RMSNorm, SwiGLU and rotary positions, and bias on queries, keys and values at most",
-                  "choose a model like Llama, Mistral or Qwen");
-  refusals.add_if(model.rope_scaling && model.rope_scaling->type != RopeScalingKind::llama3,
-                  "supports rope_scaling llama3 only", "choose llama3, or leave rope_scaling out");
-  refusals.add_if(model.sliding_window && *model.sliding_window < spec.sequence_length,
-                  fmt::format("does not support a sliding window, and the model's window of {} is shorter than the "
-                              "sequence of {}",
-                              model.sliding_window.value_or(0), spec.sequence_length),
-                  "choose a sequence_length of at most the window");
-  const bool qwen3 = is_titan_qwen3(model), pipeline = spec.parallel.pipeline > 1;
-  refusals.add_if(qwen3 && (model.rope_scaling || model.qkv_bias),
-                  "has norms on queries and keys, and heads of a width of their own, in its qwen3 only: without "
-                  "rope_scaling and without bias",
-                  "leave out rope_scaling and qkv_bias, or qk_norm and head_dim");
-  refusals.add_if(qwen3 && pipeline,
-                  "has no pipeline for its qwen3: norms on queries and keys, or heads of a width of their own",
-                  "set PP to 1");
-  refusals.add_if(model.tied_embeddings && pipeline,
-                  "ties the head to the embedding within one stage only, but the layout has a pipeline", "set PP to 1");
-}
 
 // Precision of products differs from that of the weights only where FSDP2 gathers them, or where nothing is split.
 void add_layout_limits(Refusals& refusals, const TrainSpec& spec) {
@@ -75,7 +49,7 @@ void add_processor_limits(Refusals& refusals, const LaunchRequest& request) {
   const TrainSpec& spec = request.spec;
   if (request.platform != Platform::cpu) return;
   refusals.add_if(spec.parallel.context > 1, "splits sequences on GPUs only", "set CP to 1");
-  refusals.add_if(spec.parallel.tensor > 1 && is_titan_qwen3(spec.model),
+  refusals.add_if(spec.parallel.tensor > 1 && titan_family(spec.model) == TitanFamily::qwen3,
                   "splits its qwen3 (norms on queries and keys, or heads of a width of their own) on GPUs only",
                   "set TP to 1");
   refusals.add_if(spec.precision == Precision::fp8, "trains in fp8 on GPUs only", "choose bf16 or fp32");
@@ -105,7 +79,7 @@ void add_format_limits(Refusals& refusals, const LaunchRequest& request) {
 
 void require_titan_can(const LaunchRequest& request) {
   Refusals refusals(Framework::tita);
-  add_model_limits(refusals, request.spec);
+  add_titan_model_limits(refusals, request);
   add_layout_limits(refusals, request.spec);
   add_format_limits(refusals, request);
   add_processor_limits(refusals, request);
@@ -121,6 +95,7 @@ void add_titan_deviations(std::vector<Deviation>& list, const TrainSpec& spec) {
   if (spec.recompute == Recompute::selective)
     list.push_back(
         {"recompute", "selective: repeats the attention core", "selective: keeps attention and every second product"});
+  add_titan_expert_deviations(list, spec);
 }
 
 std::optional<Installation> find_tita(const Checkout& checkout) {

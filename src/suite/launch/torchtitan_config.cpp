@@ -21,7 +21,7 @@ Json list_model(const LaunchRequest& request) {
   const TrainSpec& spec = request.spec;
   Json converters = Json::array();
   if (spec.precision == Precision::fp8) converters.push_back("quantize.linear.float8");
-  return {{"name", is_titan_qwen3(spec.model) ? "qwen3" : "llama3"},
+  return {{"name", std::string(enum_name(titan_family(spec.model)))},
           {"flavor", spec.model.name},
           {"hf_assets_path", request.paths.folder},
           {"converters", converters}};
@@ -65,6 +65,15 @@ const char* reshard_policy(const ParallelSpec& layout) {
   return layout.pipeline > 1 ? "always" : "default";
 }
 
+// Without EP torchtitan splits each expert over the tensor-parallel ranks, whatever its ETP.
+void add_expert_layout(const TrainSpec& spec, Json& parallelism) {
+  const bool fused = spec.dispatcher == Dispatcher::deepep;
+  parallelism["expert_parallel_degree"] = spec.parallel.expert_ranks();
+  parallelism["expert_tensor_parallel_degree"] =
+      spec.parallel.expert_ranks() > 1 ? spec.parallel.expert_tensor_ranks() : 1;
+  parallelism["expert_parallel_comm_backend"] = fused ? "deepep" : "standard";
+}
+
 Json list_parallelism(const TrainSpec& spec) {
   const ParallelSpec& layout = spec.parallel;
   const int64_t ends = layout.ends_as_layers ? 1 : 0;
@@ -74,6 +83,7 @@ Json list_parallelism(const TrainSpec& spec) {
                       {"tensor_parallel_degree", layout.tensor},
                       {"context_parallel_degree", layout.context},
                       {"pipeline_parallel_degree", layout.pipeline}};
+  if (spec.model.experts) add_expert_layout(spec, parallelism);
   if (layout.pipeline == 1) return parallelism;
   const int64_t units = layout.pipeline_units(spec.model.num_layers);
   parallelism["pipeline_parallel_schedule"] = layout.virtual_pipeline > 1 ? "Interleaved1F1B" : "1F1B";
@@ -133,8 +143,11 @@ std::string write_toml_value(const Json& value) {
 
 }  // namespace
 
-bool is_titan_qwen3(const ModelSpec& model) {
-  return model.qk_norm || model.head_dim * model.num_attention_heads != model.hidden_size;
+TitanFamily titan_family(const ModelSpec& model) {
+  if (model.latent_attention) return TitanFamily::deepseek_v3;
+  if (model.attention_sinks.value_or(false)) return TitanFamily::gpt_oss;
+  if (model.qk_norm || model.head_dim * model.num_attention_heads != model.hidden_size) return TitanFamily::qwen3;
+  return model.experts ? TitanFamily::llama4 : TitanFamily::llama3;
 }
 
 bool shards_with_fsdp(const ParallelSpec& layout) { return layout.data * layout.context > 1; }
@@ -154,6 +167,7 @@ Json list_titan_settings(const LaunchRequest& request) {
   if (spec.precision == Precision::fp8) sections["quantize.linear.float8"] = list_float8(request.settings);
   sections["comm"] = list_limits();
   sections["debug"] = {{"seed", spec.seed}, {"deterministic", spec.deterministic.value_or(false)}};
+  if (spec.model.experts) sections["debug"]["moe_force_load_balance"] = spec.routing == Routing::balanced;
   return sections;
 }
 

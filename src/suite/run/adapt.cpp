@@ -146,7 +146,10 @@ class NearestRequest {
   }
 
   static LaunchRequest with_layout(LaunchRequest request, const planner::Layout& layout) {
+    const ParallelSpec asked = request.spec.parallel;
     request.spec = planner::with_layout(std::move(request.spec), layout);
+    request.spec.parallel.expert = asked.expert, request.spec.parallel.expert_tensor = asked.expert_tensor;
+    fit_expert_sizes(request.spec.model, request.spec.parallel);
     return request;
   }
 
@@ -185,6 +188,12 @@ const std::vector<Aspect>& aspects() {
       layout_aspect<&ParallelSpec::virtual_pipeline>("virtual_pipeline_model_parallel_size"),
       layout_aspect<&ParallelSpec::context>("context_parallel_size"),
       layout_aspect<&ParallelSpec::data>("data_parallel_size"),
+      {"expert_model_parallel_size",
+       [](const LaunchRequest& r) { return std::to_string(r.spec.parallel.expert_ranks()); },
+       [](const LaunchRequest& from, LaunchRequest& to) { to.spec.parallel = from.spec.parallel; }},
+      {"expert_tensor_parallel_size",
+       [](const LaunchRequest& r) { return std::to_string(r.spec.parallel.expert_tensor_ranks()); },
+       [](const LaunchRequest& from, LaunchRequest& to) { to.spec.parallel = from.spec.parallel; }},
       layout_aspect<&ParallelSpec::sequence_parallel>("sequence_parallel"),
       layout_aspect<&ParallelSpec::ends_as_layers>("embedding_and_loss_as_layers"),
       layout_aspect<&ParallelSpec::zero_stage>("zero_stage"),
@@ -223,6 +232,8 @@ std::string short_name(const std::string& key) {
                                                                        {"virtual_pipeline_model_parallel_size", "VP"},
                                                                        {"context_parallel_size", "CP"},
                                                                        {"data_parallel_size", "DP"},
+                                                                       {"expert_model_parallel_size", "EP"},
+                                                                       {"expert_tensor_parallel_size", "ETP"},
                                                                        {"sequence_parallel", "SP"},
                                                                        {"zero_stage", "ZeRO"},
                                                                        {"micro_batch_size", "MBS"}};

@@ -163,5 +163,72 @@ TEST(StateBytes, FollowTheOptimizersFormats) {
   EXPECT_DOUBLE_EQ(estimate_state_bytes(qwen(), sizes(1, 1, 1), Precision::tf32, compact, 0), 12 * parameters);
 }
 
+// 32 layers, 8 experts in each, 8 KV heads.
+const ModelSpec& mixtral() {
+  static const ModelSpec model = [] {
+    ModelSpec sparse = *find_model("mistral_7b");
+    sparse.name = "mixtral";
+    sparse.experts = Experts{.count = 8, .per_token = 2, .ffn_hidden_size = 14336};
+    return sparse;
+  }();
+  return model;
+}
+
+ParallelSpec with_experts(ParallelSpec layout, int64_t parts, int64_t tensor = 1) {
+  layout.expert = parts, layout.expert_tensor = tensor;
+  return layout;
+}
+
+TEST(ExpertRules, ExpertsTakeRanksOfTheOtherSizes) {
+  const LayoutTask sparse{mixtral(), 64, 1, 512, 4096};
+  EXPECT_TRUE(list_broken_rules(sparse, with_experts(sizes(1, 1, 64), 8)).empty());
+  EXPECT_TRUE(list_broken_rules(sparse, with_experts(sizes(2, 4, 8), 8, 2)).empty());
+  EXPECT_TRUE(list_broken_rules(sparse, with_experts(sizes(8, 1, 4, 2), 8, 8)).empty());
+  EXPECT_TRUE(list_broken_rules(sparse, sizes(8, 1, 8)).empty());
+}
+
+TEST(ExpertRules, EveryBrokenOneIsASentenceWithItsNumbers) {
+  const LayoutTask sparse{mixtral(), 64, 1, 512, 4096};
+  const auto only = [](const std::vector<std::string>& rules) {
+    return rules.size() == 1 ? rules[0] : std::to_string(rules.size()) + " rules";
+  };
+  EXPECT_EQ(only(list_broken_rules(sparse, with_experts(sizes(1, 1, 64), 16))), "EP 16 does not divide the 8 experts");
+  EXPECT_EQ(only(list_broken_rules(sparse, with_experts(sizes(1, 16, 4), 8))),
+            "EP 8 x ETP 1 = 8 does not divide TP 1 x CP 1 x DP 4 = 4");
+  EXPECT_EQ(only(list_broken_rules({mixtral(), 3, 1, 3, 4096}, with_experts(sizes(1, 1, 3), 1, 3))),
+            "ETP 3 does not divide ffn_hidden_size 14336 of an expert");
+  EXPECT_EQ(only(list_broken_rules(task(), with_experts(sizes(1, 1, 8), 4, 2))),
+            "EP 4 and ETP 2 need a model with experts, and qwen2.5_7b is dense");
+  ModelSpec shared = mixtral();
+  shared.experts->shared_ffn_hidden_size = 1023;
+  EXPECT_EQ(only(list_broken_rules({shared, 2, 1, 2, 4096}, sizes(2, 1, 1))),
+            "TP 2 does not divide shared_ffn_hidden_size 1023 of the experts");
+}
+
+TEST(ExpertRules, ARemedyKeepsThemAsFarAsTheyFit) {
+  const LayoutTask sparse{mixtral(), 64, 1, 512, 4096};
+  EXPECT_EQ(suggest_layout(sparse, with_experts(sizes(1, 1, 64), 16)),
+            "a valid layout: {TP: 1, PP: 1, EP: 8, DP: 64, GA: 8}");
+  EXPECT_EQ(suggest_layout(task(), with_experts(sizes(1, 1, 8), 4)), "a valid layout: {TP: 1, PP: 1, DP: 8, GA: 16}");
+  std::mt19937 random(7);
+  const auto draw = [&](int64_t most) { return std::uniform_int_distribution<int64_t>(1, most)(random); };
+  for (int trial = 0; trial < 300; ++trial) {
+    const LayoutTask any{trial % 2 == 0 ? mixtral() : qwen(), int64_t{1} << draw(6), 1, 64 * draw(4), 4096};
+    const ParallelSpec wanted = with_experts(sizes(draw(8), draw(8), 1, draw(2)), draw(16), draw(4));
+    if (const auto sound = find_sound_layout(any, wanted)) EXPECT_TRUE(list_broken_rules(any, *sound).empty());
+  }
+}
+
+TEST(ExpertRules, TheirWeightsAreSplitByTheirOwnSizes) {
+  const OptimizerSpec adam;
+  const double whole = estimate_state_bytes(mixtral(), sizes(1, 1, 64), Precision::bf16, adam, 0);
+  const double parts = estimate_state_bytes(mixtral(), with_experts(sizes(1, 1, 64), 8), Precision::bf16, adam, 0);
+  const double routed = 18.0 * 32 * 8 * 3 * 4096 * 14336;
+  EXPECT_NEAR(whole - parts, routed * 7 / 8, 1e-6 * routed);
+  // With ZeRO-1, 12 of the 18 bytes are shared: by 64 ranks, and the experts' by the 8 that hold the same.
+  const double shared = estimate_state_bytes(mixtral(), with_experts(sizes(1, 1, 64), 8), Precision::bf16, adam, 1);
+  EXPECT_NEAR(parts - shared, (whole - routed) * 12 / 18 * 63 / 64 + routed / 8 * 12 / 18 * 7 / 8, 1e-6 * routed);
+}
+
 }  // namespace
 }  // namespace tprimat::suite

@@ -250,5 +250,45 @@ platform_optimizations: {cpu: {recompute: none}}
   EXPECT_EQ(print_yaml(config.load().settings, false), print_yaml(first.settings, false));
 }
 
+const char* const k_sparse = R"(models:
+  mixtral: {name: "mistral_7b", num_experts: 8, experts_per_token: 2}
+)";
+
+TEST(ExpertKeys, ReachTheTrainSpecOfASparseModel) {
+  const ConfigCase config{std::string(k_sparse) + "training: {routing: balanced, dispatcher: deepep}\n"};
+  const TrainSpec spec = spec_of(config, Platform::cpu, "mixtral");
+  EXPECT_EQ(spec.routing, Routing::balanced);
+  EXPECT_EQ(spec.dispatcher, Dispatcher::deepep);
+  EXPECT_EQ(spec_of({k_sparse}, Platform::cpu, "mixtral").routing, std::nullopt);
+  const ConfigCase both{"models:\n  dense: {name: mistral_7b}\n" + std::string(k_sparse + 8) +
+                        "training: {routing: balanced}\n"};
+  EXPECT_EQ(spec_of(both, Platform::cpu, "dense").routing, std::nullopt);
+  EXPECT_EQ(spec_of(both, Platform::cpu, "mixtral").routing, Routing::balanced);
+}
+
+TEST(ExpertKeys, NeedAModelWithExperts) {
+  EXPECT_EQ(only_error({"training: {routing: balanced}\n"}),
+            "config.yaml:1:12: training.routing is balanced, but no model has experts\n  leave it out, or choose a "
+            "mixture of experts");
+  EXPECT_EQ(only_error({"training: {dispatcher: alltoall}\n"}),
+            "config.yaml:1:12: training.dispatcher is alltoall, but no model has experts\n  leave it out, or choose a "
+            "mixture of experts");
+}
+
+TEST(ExpertKeys, LayoutsTakeExpertSizes) {
+  const std::string config = R"(experiment: {methodology: mine}
+hardware: {platforms: {nvidia: {gpu_model: H100, num_gpus: 8}}}
+models: {mixtral: {name: mistral_7b, num_experts: 8, experts_per_token: 2}}
+training: {data: {global_batch_size: 64, seq_length: 2048}}
+parallelism: {mine: {mixtral: {nvidia: {TP: 2, EP: 4, ETP: 2}}}}
+)";
+  const TrainSpec spec = spec_of({config}, Platform::nvd, "mixtral", "mine");
+  EXPECT_EQ(spec.parallel.expert, 4);
+  EXPECT_EQ(spec.parallel.expert_tensor, 2);
+  const std::string error = only_error({config, {}, {"parallelism.mine.mixtral.nvd.EP=3"}});
+  EXPECT_NE(error.find("EP 3 does not divide the 8 experts"), std::string::npos) << error;
+  EXPECT_NE(error.find("a valid layout: {TP: 2, PP: 1, EP: 2, ETP: 2, DP: 4, GA: 16}"), std::string::npos) << error;
+}
+
 }  // namespace
 }  // namespace tprimat::suite

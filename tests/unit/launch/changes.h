@@ -25,6 +25,13 @@ inline ModelSpec base_model() {
           .experts = std::nullopt};
 }
 
+inline Experts base_experts() {
+  Experts experts;
+  experts.count = 8, experts.per_token = 2;
+  experts.ffn_hidden_size = 512;
+  return experts;
+}
+
 inline LaunchRequest base_request(Platform platform) {
   LaunchRequest request;
   request.platform = platform;
@@ -119,13 +126,47 @@ inline std::vector<Change> model_changes() {
           on_spec("rope_scaling", [](TrainSpec& s) { s.model.rope_scaling = RopeScaling{}; }),
           on_spec("norm_eps", [](TrainSpec& s) { s.model.norm_eps = 1e-6; }),
           on_spec("sliding_window", [](TrainSpec& s) { s.model.sliding_window = 256; }),
-          on_spec("experts",
-                  [](TrainSpec& s) { s.model.experts = Experts{.count = 8, .per_token = 2, .ffn_hidden_size = 64}; }),
+          on_spec("experts", [](TrainSpec& s) { s.model.experts = base_experts(); }),
           on_spec("gpt", [](TrainSpec& s) {
             s.model.position = PositionKind::learned, s.model.norm = NormKind::layer;
             s.model.mlp = MlpKind::gelu, s.model.linear_bias = true;
             s.model.num_key_value_heads = s.model.num_attention_heads;
           })};
+}
+
+// Of a model with experts.
+inline std::vector<Change> expert_changes() {
+  const auto on_experts = [](const char* key, void (*apply)(Experts&)) {
+    return on_spec(key, [apply](TrainSpec& s) { apply(*s.model.experts); });
+  };
+  return {
+      on_experts("count", [](Experts& e) { e.count = 16; }),
+      on_experts("per_token", [](Experts& e) { e.per_token = 4; }),
+      on_experts("expert width", [](Experts& e) { e.ffn_hidden_size = 768; }),
+      on_experts("shared experts", [](Experts& e) { e.shared_ffn_hidden_size = 512; }),
+      on_experts("shared gate", [](Experts& e) { e.shared_ffn_hidden_size = 512, e.shared_gate = true; }),
+      on_experts("first_dense_layers", [](Experts& e) { e.first_dense_layers = 2; }),
+      on_experts("layer_interval", [](Experts& e) { e.layer_interval = 2; }),
+      on_experts("latent_size", [](Experts& e) { e.latent_size = 256; }),
+      on_experts("router_score", [](Experts& e) { e.router_score = RouterScore::sigmoid; }),
+      on_experts("normalize_weights", [](Experts& e) { e.normalize_weights = false; }),
+      on_experts("weight_scale", [](Experts& e) { e.weight_scale = 2.5; }),
+      on_experts("groups", [](Experts& e) { e.groups = 4, e.groups_per_token = 2; }),
+      on_experts("aux_loss", [](Experts& e) { e.balancing = LoadBalancing::aux_loss, e.aux_loss_coefficient = 0.01; }),
+      on_experts("sequence_aux_loss",
+                 [](Experts& e) { e.balancing = LoadBalancing::sequence_aux_loss, e.aux_loss_coefficient = 0.01; }),
+      on_experts("bias", [](Experts& e) { e.router_score = RouterScore::sigmoid, e.balancing = LoadBalancing::bias; }),
+      on_experts("z_loss", [](Experts& e) { e.z_loss_coefficient = 0.001; }),
+      on_experts("capacity_factor", [](Experts& e) { e.capacity_factor = 1.25; }),
+      on_spec("routing", [](TrainSpec& s) { s.routing = Routing::balanced; }),
+      on_spec("EP", [](TrainSpec& s) { s.parallel.expert = 2; }),
+      on_spec("ETP", [](TrainSpec& s) { s.parallel.expert_tensor = 2; }),
+      on_spec("prediction_layers", [](TrainSpec& s) { s.model.prediction_layers = 1; }),
+      on_spec("latent_attention",
+              [](TrainSpec& s) {
+                s.model.latent_attention = LatentAttention{256, 128, 32, 64};
+              }),
+      on_spec("sinks", [](TrainSpec& s) { s.model.attention_sinks = true; })};
 }
 
 // Beside a base where they have an effect.

@@ -56,6 +56,16 @@ TEST(Changes, OfTheTrainingReachEveryFramework) {
 TEST(Changes, OfTheLayoutReachEveryFramework) { expect_visible(layout_changes(), nothing_more); }
 TEST(Changes, OfTheModelReachEveryFramework) { expect_visible(model_changes(), nothing_more); }
 
+TEST(Changes, OfExpertsReachEveryFramework) {
+  expect_visible(expert_changes(), [](LaunchRequest& request) { request.spec.model.experts = base_experts(); });
+  const Change dispatcher = on_spec("dispatcher", [](TrainSpec& s) { s.dispatcher = Dispatcher::allgather; });
+  const Change fused = on_spec("fused dispatcher", [](TrainSpec& s) { s.dispatcher = Dispatcher::deepep; });
+  expect_visible({dispatcher, fused}, [](LaunchRequest& request) {
+    request.spec.model.experts = base_experts();
+    request.spec.parallel.expert = 2;
+  });
+}
+
 TEST(Changes, ThatNeedOthersReachEveryFramework) {
   expect_visible(dependent_changes(), [](LaunchRequest& request) {
     request.spec.parallel.tensor = 2;

@@ -141,8 +141,6 @@ struct Refusal {
 
 TEST_F(MegatronCoreTest, WhatMegatronCoreDoesNotDoIsRefused) {
   const Refusal refusals[] = {
-      {"trains dense models only",
-       [](LaunchRequest& r) { r.spec.model.experts = Experts{.count = 8, .per_token = 2, .ffn_hidden_size = 64}; }},
       {"not yarn", [](LaunchRequest& r) { r.spec.model.rope_scaling = RopeScaling{RopeScalingKind::yarn}; }},
       {"low_freq_factor 1", [](LaunchRequest& r) { r.spec.model.rope_scaling = RopeScaling{.high_freq_factor = 3.0}; }},
       {"learns one position per token", [](LaunchRequest& r) { r.spec.model.position = PositionKind::learned; }},
@@ -342,6 +340,16 @@ const KeyChange k_changes[] = {
     {"loss scale", [](LaunchRequest& r) { r.spec.loss_scale.initial = 1024; }},
     {"window of the scale", [](LaunchRequest& r) { r.spec.loss_scale.window = 10; }},
     {"least scale", [](LaunchRequest& r) { r.spec.loss_scale.minimum = 2; }},
+    {"experts",
+     [](LaunchRequest& r) {
+       r.spec.model.experts = Experts{.count = 8, .per_token = 2, .ffn_hidden_size = 1024, .capacity_factor = 1.5};
+       r.spec.model.latent_attention = LatentAttention{256, 128, 32, 64};
+       r.spec.model.rope_scaling.reset();
+       r.spec.model.prediction_layers = 1;
+       r.spec.parallel.sequence_parallel = true;
+       r.spec.parallel.expert = 2;
+       r.spec.dispatcher = Dispatcher::deepep;
+     }},
     {"profile",
      [](LaunchRequest& r) {
        r.profile = ProfileWindow{Profiler::torch, 11, 15, "/out/p", false};
