@@ -144,8 +144,6 @@ TEST(SparseActivations, ScoresComeOnceMoreForEachLayerThatPredicts) {
 
 ModelSpec public_model(const char* name) { return find_counted_model(name)->spec; }
 
-double states(const MemoryEstimate& m) { return m.weights + m.gradients + m.master_weights + m.moments; }
-
 // AMD-AGI/Primus at b3d0efd, ut_out/log.test_megatron_trainer-deepseek_v2_lite.txt: 8 MI300X, EP 8, after one step
 // 41000 MiB are allocated, which are weights, gradients and optimizer states.
 TEST(PublishedSparseMemory, StatesOfDeepSeekV2LiteUnderMegatron) {
@@ -153,7 +151,7 @@ TEST(PublishedSparseMemory, StatesOfDeepSeekV2LiteUnderMegatron) {
   w.shape.vocab_size = 100096;  // as printed
   w.sequence_length = 4096, w.global_batch = 8;
   w.layout.data = 8, w.layout.expert = 8, w.layout.sharding = Sharding::optimizer;
-  EXPECT_NEAR(states(estimate_memory(w, built_in_parameters())) / (41000.346 * 1024 * 1024), 1, 0.025);
+  EXPECT_NEAR(estimate_memory(w, built_in_parameters()).states() / (41000.346 * 1024 * 1024), 1, 0.025);
 }
 
 // AMD-AGI/Primus at b3d0efd, ut_out/log.test_torchtitan_trainer-deepseek_v3_16b.txt: "2,254,983,168 total parameters".
@@ -172,7 +170,7 @@ TEST(PublishedSparseMemory, StatesOfQwen3UnderTorchtitan) {
     w.family = find_family("fsdp2");
     w.sequence_length = 4096, w.global_batch = 8 * gpus;
     w.layout.data = gpus, w.layout.expert = 8, w.layout.sharding = Sharding::weights, w.layout.micro_batch = 8;
-    return states(estimate_memory(w, built_in_parameters()));
+    return estimate_memory(w, built_in_parameters()).states();
   };
   const struct {
     int64_t gpus;
