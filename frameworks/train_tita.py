@@ -83,6 +83,7 @@ def use_processor() -> None:
     for name, module in list(sys.modules.items()):
         if name.startswith("torchtitan") and hasattr(module, "device_type"):
             module.device_type, module.device_module = "cpu", Processor
+    titan_experts.count_on_processor()
 
 
 def parallelize_on_processor(parallelize: Any) -> Any:

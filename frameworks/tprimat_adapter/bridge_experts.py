@@ -112,8 +112,11 @@ def attention_settings(experiment: Any) -> dict[str, Any]:
 
 
 def prediction_settings(model: Any) -> dict[str, Any]:
-    layers = getattr(model, "prediction_layers", None)
-    return {"mtp_num_layers": layers, "mtp_loss_scaling_factor": PREDICTION_LOSS_FACTOR} if layers else {}
+    """Recipes of large models have some, also where the model has none."""
+    layers = getattr(model, "prediction_layers", None) or None
+    if layers is None:
+        return {"mtp_num_layers": None} if getattr(model, "experts", None) else {}
+    return {"mtp_num_layers": layers, "mtp_loss_scaling_factor": PREDICTION_LOSS_FACTOR}
 
 
 def sparse_settings(experiment: Any) -> dict[str, Any]:
