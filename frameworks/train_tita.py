@@ -238,7 +238,8 @@ class Training(Trainer):
         return {"expert_model_parallel_size": dims.ep,
                 "expert_tensor_parallel_size": dims.etp if dims.ep_enabled else dims.tp,
                 "routing": "balanced" if router._debug_force_load_balance else "learned",
-                "dispatcher": {"standard": "alltoall"}.get(exchange, exchange), "experts_per_token": router.top_k}
+                "dispatcher": {"standard": "alltoall"}.get(exchange, exchange), "num_experts": router.num_experts,
+                "experts_per_token": router.top_k}
 
     def describe_layout(self) -> settings.Settings:
         config, dims = self.job_config, self.parallel_dims

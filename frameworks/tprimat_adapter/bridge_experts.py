@@ -166,4 +166,4 @@ def describe_experts(model: Any) -> dict[str, Any]:
             "expert_tensor_parallel_size": model.expert_tensor_parallel_size or model.tensor_model_parallel_size,
             "routing": "balanced" if model.moe_router_force_load_balancing else "learned",
             "dispatcher": model.moe_flex_dispatcher_backend if exchange == "flex" else exchange,
-            "experts_per_token": model.moe_router_topk}
+            "num_experts": model.num_moe_experts, "experts_per_token": model.moe_router_topk}
