@@ -15,6 +15,7 @@ import torch
 
 from tprimat_adapter import model as models, settings
 from tprimat_adapter.attention import describe_attention
+from tprimat_adapter.experts import Experts
 from tprimat_adapter.experiment import load_experiment, local_rank, rank, world_size
 from tprimat_adapter.loop import run_steps
 from tprimat_adapter.samples import Samples, prepare_samples
@@ -63,6 +64,7 @@ class Training:
         if self.experiment.recompute == "full":
             model.gradient_checkpointing_enable({"use_reentrant": False})
         model.train()
+        self.experts = Experts(model, self.experiment)
         optimizer = models.make_optimizer(model, self.experiment.optimizer)
         self.engine, self.optimizer, _, self.schedule = deepspeed.initialize(
             model=model, optimizer=optimizer, lr_scheduler=models.make_schedule(optimizer, self.experiment),
@@ -77,12 +79,13 @@ class Training:
         loss = torch.zeros((), device=self.device)
         for index in range(self.experiment.accumulation):
             part = models.mean_loss(self.engine, self.read_tokens(step, index))
-            self.engine.backward(part)
+            self.engine.backward(self.experts.add_losses(part))
             self.engine.step()  # updates at the end of an accumulation only
             loss += part.detach() / self.experiment.accumulation
         torch.distributed.all_reduce(loss)
         return {"loss": loss / world_size(), "grad_norm": self.engine.get_global_grad_norm(),
-                "skipped": not self.engine.was_step_applied() or None, **figures}
+                "skipped": not self.engine.was_step_applied() or None, **figures,
+                **self.experts.end_step(self.engine.was_step_applied())}
 
     def describe(self) -> settings.Settings:
         """What DeepSpeed's engine, the optimizer in it, schedule and samples hold."""
@@ -96,7 +99,7 @@ class Training:
                 "global_batch_size": batch, **settings.describe_optimizer(self.optimizer),
                 **settings.describe_schedule(self.schedule, steps), "clip_grad_norm": engine.gradient_clipping(),
                 "zero_stage": engine.zero_optimization_stage(), **settings.describe_products(dtype, self.device),
-                **(self.describe_loss_scale() if fp16 else {}), **settings.describe_model(engine.module),
+                **(self.describe_loss_scale() if fp16 else {}), **settings.describe_model(engine.module), **self.experts.describe(),
                 "attention": describe_attention(engine.module, length, dtype, self.device)}
 
     def describe_loss_scale(self) -> settings.Settings:

@@ -15,6 +15,7 @@ from torch.distributed.fsdp import CPUOffloadPolicy, MixedPrecisionPolicy, Offlo
 
 from tprimat_adapter import model as models, settings
 from tprimat_adapter.attention import describe_attention
+from tprimat_adapter.experts import Experts
 from tprimat_adapter.experiment import load_experiment, local_rank, rank, world_size
 from tprimat_adapter.loop import run_steps
 from tprimat_adapter.loss_scale import LossScaler
@@ -61,6 +62,7 @@ class Training:
         self.device = start(self.experiment)
         self.samples = Samples(prepare_samples(spec_path))
         self.model = models.make_model(self.experiment, spec_path)
+        self.experts = Experts(self.model, self.experiment)
         if not offloads(self.experiment):  # else fully_shard brings one block after the other to the device, and back
             self.model.to(self.device)
         if self.experiment.recompute == "full":
@@ -81,12 +83,13 @@ class Training:
         for index in range(self.experiment.accumulation):
             last = index + 1 == self.experiment.accumulation
             self.model.set_requires_gradient_sync(last)
-            part = models.mean_loss(self.model, self.read_tokens(step, index)) / self.experiment.accumulation
-            self.scaler.scale(part).backward()
-            loss += part.detach()
+            part = models.mean_loss(self.model, self.read_tokens(step, index))
+            self.scaler.scale(self.experts.add_losses(part) / self.experiment.accumulation).backward()
+            loss += part.detach() / self.experiment.accumulation
         dist.all_reduce(loss)
         figures["grad_norm"] = self.update()
-        return {"loss": loss / world_size(), "skipped": self.scaler.skipped or None, **figures}
+        return {"loss": loss / world_size(), "skipped": self.scaler.skipped or None, **figures,
+                **self.experts.end_step(not self.scaler.skipped)}
 
     def update(self) -> torch.Tensor:
         """Clips and updates; returns the norm from before."""
@@ -111,7 +114,7 @@ class Training:
                 "zero_stage": 3 if group.post_forward_mesh_info else 2,
                 "reduce_precision": settings.PRECISIONS[group.mp_policy.reduce_dtype],
                 **settings.describe_products(dtype, self.device), **self.scaler.describe(),
-                **settings.describe_model(self.model),
+                **settings.describe_model(self.model), **self.experts.describe(),
                 "attention": describe_attention(self.model, length, dtype, self.device)}
 
     def run(self) -> None:

@@ -18,6 +18,7 @@ import transformers
 from tprimat.steps import StepRecorder
 from tprimat_adapter import model as models, settings
 from tprimat_adapter.attention import describe_attention
+from tprimat_adapter.experts import Experts
 from tprimat_adapter.experiment import load_experiment, rank, world_size
 from tprimat_adapter.loss_scale import LossScaler
 from tprimat_adapter.profiling import open_window
@@ -69,7 +70,7 @@ class Recording(transformers.TrainerCallback):
             loss /= world_size()
         skipped = self.trainer.accelerator.optimizer_step_was_skipped
         self.recorder.end_step(state.global_step, loss=loss, grad_norm=None if skipped else logs["grad_norm"],
-                               skipped=skipped or None, **self.figures)
+                               skipped=skipped or None, **self.figures, **self.trainer.experts.end_step(not skipped))
 
 
 class Profiling(transformers.TrainerCallback):
@@ -89,6 +90,7 @@ class FaithfulTrainer(transformers.Trainer):
     """The Trainer with our order of samples, our loss, our schedule and our loss scale."""
 
     def __init__(self, experiment: Any, **options: Any) -> None:
+        self.experts = Experts(options["model"], experiment)
         super().__init__(**options)
         self.experiment, self.losses = experiment, []
         self.scaler = LossScaler(experiment, self.args.device)
@@ -107,6 +109,7 @@ class FaithfulTrainer(transformers.Trainer):
                      num_items_in_batch: Any = None) -> torch.Tensor:
         loss = models.mean_loss(model, inputs["tokens"].to(self.args.device))
         self.losses.append(loss.detach())
+        loss = self.experts.add_losses(loss)
         return loss if num_items_in_batch is None else loss / self.args.gradient_accumulation_steps
 
 
@@ -142,7 +145,7 @@ def describe(trainer: FaithfulTrainer, steps: int, model: Any, optimizer: Any, l
             "clip_grad_norm": 0.0 if clip == NEVER else clip,
             "zero_stage": 0 if accelerator.distributed_type in REPLICATED else None,
             **settings.describe_products(dtype, arguments.device), **(accelerator.scaler or trainer.scaler).describe(),
-            **settings.describe_model(model),
+            **settings.describe_model(model), **trainer.experts.describe(),
             "attention": describe_attention(model, length, dtype, arguments.device)}
 
 

@@ -6,12 +6,14 @@ import fractions
 import functools
 import math
 import sys
+import time
 from typing import Any
 
 import transformers
 
 from tprimat.benchmark import Benchmark, describe_optimizer, name_precision
 from tprimat.machine import Facts, known
+from tprimat.routers import LoadCounter, measure_load
 
 
 class BenchmarkCallback(Benchmark, transformers.TrainerCallback):
@@ -19,11 +21,13 @@ class BenchmarkCallback(Benchmark, transformers.TrainerCallback):
     step's time covers its data, its update and what the Trainer does around them, but no evaluation and no checkpoint.
     Its loss is known where every step is logged (logging_steps=1), because the Trainer logs a mean over the steps since
     it last did. A loss that is not finite is logged as it is: logging_nan_inf_filter, which replaces it by the mean of
-    earlier ones or by 0, is off during a step, except with fp16. Without `tokens_per_step` and `sequence_length` the
-    tokens are the Trainer's own count, where include_num_input_tokens_seen is set."""
+    earlier ones or by 0, is off during a step, except with fp16. Of a mixture of experts whose routers are those of
+    Transformers 5, a step tells the experts' load. Without `tokens_per_step` and `sequence_length` the tokens are the
+    Trainer's own count, where include_num_input_tokens_seen is set."""
 
     pending: dict[str, Any] | None = None  # a step that is over, but whose figures are not known yet
     filter: tuple[Any, bool] | None = None  # during a step: the arguments, and their own logging_nan_inf_filter
+    counter: LoadCounter | None = None
 
     def on_train_begin(self, args: Any, state: Any, control: Any, model: Any = None, optimizer: Any = None,
                        lr_scheduler: Any = None, **kwargs: Any) -> None:
@@ -37,6 +41,7 @@ class BenchmarkCallback(Benchmark, transformers.TrainerCallback):
         self.figures: dict[str, Any] = {}
         self.pending, self.tokens_seen, self.last_logged = None, state.num_input_tokens_seen, state.global_step
         self.start(args.device, count_devices(args), facts, self.framework or "tran")
+        self.watch_routers(None if getattr(args, "torch_compile", False) else model)  # a compiled model calls no hooks
 
     def on_step_begin(self, args: Any, state: Any, control: Any, optimizer: Any = None, **kwargs: Any) -> None:
         self.write()
@@ -52,6 +57,7 @@ class BenchmarkCallback(Benchmark, transformers.TrainerCallback):
     def on_step_end(self, args: Any, state: Any, control: Any, train_dataloader: Any = None, **kwargs: Any) -> None:
         self.restore_filter()  # an evaluation heeds it too
         self.pending = self.recorder.stop_clock(state.global_step)
+        self.read_load()
         seen, self.tokens_seen = self.tokens_seen, state.num_input_tokens_seen
         whole = self.recorder.tokens
         if whole is None and self.tokens_seen > seen:
@@ -82,7 +88,21 @@ class BenchmarkCallback(Benchmark, transformers.TrainerCallback):
 
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         self.write()
+        self.watch_routers(None)
         self.finish(stopped=state.global_step < state.max_steps)
+
+    def watch_routers(self, model: Any) -> None:
+        if self.counter is not None:
+            self.counter.remove()  # of an earlier training
+        self.counter = LoadCounter(model)
+
+    def read_load(self) -> None:
+        """Of all ranks. The experts of Transformers take every token."""
+        start = time.perf_counter()
+        load = measure_load(self.counter.take())
+        if load is not None:
+            self.figures.update(expert_load=float(load), dropped_share=0.0)
+        self.recorder.last += time.perf_counter() - start  # is no part of the next step
 
     def restore_filter(self) -> None:
         if self.filter is not None:

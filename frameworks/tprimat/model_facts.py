@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from tprimat.expert_facts import SPARSE, describe_sparse
 from tprimat.machine import Facts, known
 
-FAMILIES = ("llama", "mistral", "qwen2", "qwen3")  # and gpt2, whose keys are others
+FAMILIES = ("llama", "mistral", "qwen2", "qwen3", *SPARSE)  # and gpt2, whose keys are others
 SIZES = ("num_layers", "hidden_size", "ffn_hidden_size", "num_attention_heads", "num_key_value_heads", "head_dim",
          "vocab_size", "max_position_embeddings")
 ROPE_SCALING = ("factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings")
@@ -89,12 +90,15 @@ def describe_llama(config: Facts) -> Facts | None:
              "num_key_value_heads": config.get("num_key_value_heads") or heads,
              "head_dim": config.get("head_dim") or config["hidden_size"] // heads, "vocab_size": config["vocab_size"],
              "max_position_embeddings": config["max_position_embeddings"],
-             "tied_embeddings": config.get("tie_word_embeddings", False), "qkv_bias": family == "qwen2",
-             "linear_bias": family == "llama" and True in biases, "qk_norm": family == "qwen3", "norm": "rms",
-             "mlp": "swiglu", "position": "rope", "rope_theta": rope["rope_theta"], "norm_eps": config["rms_norm_eps"]}
+             "tied_embeddings": config.get("tie_word_embeddings", False), "qkv_bias": family in ("qwen2", "qwen2_moe"),
+             "linear_bias": family == "llama" and True in biases, "qk_norm": family in ("qwen3", "qwen3_moe"),
+             "norm": "rms", "mlp": "swiglu", "position": "rope", "rope_theta": rope["rope_theta"],
+             "norm_eps": config["rms_norm_eps"]}
     if kind == "llama3":
         facts["rope_scaling"] = {"type": kind, **{key: rope[key] for key in ROPE_SCALING}, "beta_fast": 32.0,
                                  "beta_slow": 1.0}  # yarn's, which this kind does not use
+    if family in SPARSE:
+        facts |= describe_sparse(config)
     window = find_window(config)
     return facts if window is None else {**facts, "sliding_window": window}
 
@@ -107,5 +111,5 @@ def has_other_layers(config: Facts) -> bool:
 def find_window(config: Facts) -> int | None:
     """Mistral's sliding window holds where it is stated, Qwen's where it is used."""
     window = config.get("sliding_window")
-    used = config["model_type"] == "mistral" or config.get("use_sliding_window", False)
+    used = config["model_type"] in ("mistral", "mixtral") or config.get("use_sliding_window", False)
     return window if window and used and set(config.get("layer_types") or ()) != {"full_attention"} else None

@@ -26,6 +26,8 @@ from tprimat.machine import Facts, describe_device, describe_environment, find_p
 SECONDS_BETWEEN_SAVES = 30.0
 SERIES = {"loss_values": "loss", "learning_rates": "learning_rate", "grad_norms": "grad_norm",
           "memory_values": "memory_allocated_gb"}
+EXPERT_SERIES = {"load_values": "expert_load", "dropped_values": "dropped_share", "aux_loss_values": "aux_loss",
+                 "z_loss_values": "z_loss"}
 GPU_MEMORY = "torch.cuda.max_memory_allocated and max_memory_reserved, the highest of all ranks"
 CPU_MEMORY = "the peak resident memory of the process (VmHWM)"
 NOT_DERIVED = "not determined yet: tprimat determines it when it reads this file"
@@ -202,8 +204,13 @@ class ResultFile:
                 "derived": {"flops_per_token": {}, "headline_formula": "", "mfu_by_formula": {}}, "telemetry": [],
                 "config_audit": [], "source": self.describe_source(), "steps": self.number_steps(),
                 "reported": {name: self.series(name) for name in ("unix_time", "loss_scale") if self.series(name)},
-                "warnings": [], "step_times": times,
+                "warnings": [], "step_times": times, **self.describe_experts(),
                 **{name: self.series(figure) for name, figure in SERIES.items()}}
+
+    def describe_experts(self) -> Facts:
+        """How a mixture of experts routed its tokens, where a step told it."""
+        told = {name: self.series(figure) for name, figure in EXPERT_SERIES.items() if self.series(figure)}
+        return {"experts": told} if told else {}
 
     def series(self, figure: str) -> list[Any]:
         """One value for each step, null where it has none; nothing where no step has one."""

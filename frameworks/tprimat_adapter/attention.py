@@ -56,17 +56,25 @@ def describe_attention(model: Any, length: int, dtype: torch.dtype, device: torc
         return name
     config = model.config
     heads, pairs = config.num_attention_heads, getattr(config, "num_key_value_heads", config.num_attention_heads)
-    width = getattr(config, "head_dim", None) or config.hidden_size // heads
+    width, value_width = head_widths(config)
     mask = window_mask(config, length, device)
     shared = pairs if mask is None else heads  # with a mask Transformers repeats keys and values for their query heads
-    query, key = (torch.empty(1, length, count, width, dtype=dtype, device=device, requires_grad=True).transpose(1, 2)
-                  for count in (heads, shared))
+    query, key, value = (
+        torch.empty(1, length, count, size, dtype=dtype, device=device, requires_grad=True).transpose(1, 2)
+        for count, size in ((heads, width), (shared, width), (shared, value_width)))
     try:
-        kernel = torch._fused_sdp_choice(query, key, key, mask, 0.0, mask is None, enable_gqa=shared != heads)
+        kernel = torch._fused_sdp_choice(query, key, value, mask, 0.0, mask is None, enable_gqa=shared != heads)
     except RuntimeError as error:
         raise SystemExit(f"error: TPRIMAT_FLASH_ATTENTION is on, and PyTorch has no flash attention for {dtype}, "
                          f"{heads} heads of {width} on {device}; leave it out, or train in bf16: {error}") from error
     return f"sdpa_{WORDS[SDPBackend(kernel)]}"
+
+
+def head_widths(config: Any) -> tuple[int, int]:
+    """Of queries and keys, and of values. With latent attention (DeepSeek) head_dim is the rotary part alone."""
+    width = getattr(config, "qk_head_dim", None) or getattr(config, "head_dim", None)
+    width = width or config.hidden_size // config.num_attention_heads
+    return width, getattr(config, "v_head_dim", None) or width
 
 
 def window_mask(config: Any, length: int, device: torch.device) -> torch.Tensor | None:

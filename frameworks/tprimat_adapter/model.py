@@ -27,6 +27,8 @@ def make_model(experiment: Any, spec_path: Any) -> Any:
         scale_residual_products(model)
     if experiment.recompute == "selective":
         recompute_attention(model)
+    if getattr(model.config, "output_router_logits", False):
+        model.config.output_router_logits = False  # experts.py has the losses that follow from them
     return model if experiment.optimizer.master_weights else model.to(torch.bfloat16)
 
 
@@ -35,7 +37,7 @@ def scale_residual_products(model: Any) -> None:
     """The products that write to the residual stream start smaller by the root of twice the layers, as in Megatron-LM and
     the native trainer (Radford et al. 2019, section 2.3). Transformers does so for GPT-2 (c_proj) and not for Llama."""
     for name, weight in model.named_parameters():
-        if name.endswith(("o_proj.weight", "down_proj.weight")):
+        if name.endswith(("o_proj.weight", "down_proj.weight", "experts.down_proj")):
             weight /= math.sqrt(2 * model.config.num_hidden_layers)
 
 

@@ -21,11 +21,13 @@ constexpr const char* k_estimate_examples =
     "  tprimat estimate --flops deepseek_v3 --seq 4096 --recompute selective --json\n"
     "  tprimat estimate --flops gpt3_175b --tp 8                 with the vocabulary padded as in Megatron-LM, TP 8\n"
     "  tprimat estimate --memory llama                           memory of the configured layout, part by part\n"
+    "  tprimat estimate --memory mixtral --expert-load 1.5       where the fullest rank takes half more than the mean\n"
     "  tprimat estimate --validate results.tsv                   recomputes published TFLOP/s, MFU and HFU\n";
 
 struct MemoryRequest {
   std::string model;
   std::string platform = "auto", framework, strategy;  // empty: as the configuration says
+  double expert_load = 1;
 };
 
 struct EstimateOptions {
@@ -59,7 +61,7 @@ ExitStatus estimate_memory(const Session& session, const MemoryRequest& request)
   std::string text;
   for (const suite::PlannedRun& run : suite.runs) {
     if (run.run > 1) continue;  // a repetition
-    const suite::Forecast known = suite::forecast(run, machine, planner);
+    const suite::Forecast known = suite::forecast(run, machine, planner, request.expert_load);
     Json each = suite::forecast_to_json(known);
     each["run"] = suite::name_training(run);
     list.push_back(std::move(each));
@@ -113,6 +115,12 @@ void add_memory_options(CommandLine& verb, MemoryRequest& request, Option* flops
       ->needs(memory);
   verb.add_option("--strategy", request.strategy, "With --memory: configured layout (default: experiment.methodology)")
       ->type_name("NAME")
+      ->needs(memory);
+  verb.add_option("--expert-load", request.expert_load,
+                  "With --memory, of a mixture of experts: tokens on the fullest rank of the experts over the mean")
+      ->check(number_from(1.0, 1e4))
+      ->type_name("FACTOR")
+      ->capture_default_str()
       ->needs(memory);
 }
 

@@ -10,7 +10,6 @@
 #include "cli/verbs.h"
 #include "command_line/value_checks.h"
 #include "spec/train_spec.h"
-#include "text/format.h"
 #include "text/json.h"
 
 namespace tprimat::cli {
@@ -20,6 +19,7 @@ constexpr const char* k_probe_examples =
     "  tprimat probe                                     matrix products and memory, about 12 s\n"
     "  tprimat probe --threads 1 --json\n"
     "  tprimat probe --model llama                       the matrix products of a configured model\n"
+    "  tprimat probe --model mixtral_8x7b                of the catalogue; those of routed experts in groups\n"
     "  tprimat probe --device nvd                        this machine's first NVIDIA GPU, about a minute\n"
     "  mpirun -n 2 tprimat probe --collectives           collectives over MPI, about 10 s\n";
 
@@ -30,19 +30,10 @@ struct ProbeOptions {
   bool collectives = false;
 };
 
-const suite::ModelEntry& require_model(const suite::Experiment& experiment, const std::string& name) {
-  if (const suite::ModelEntry* entry = experiment.find_model_entry(name)) return *entry;
-  std::vector<std::string> names;
-  for (const suite::ModelEntry& entry : experiment.models) names.push_back(entry.spec.name);
-  const std::string near = nearest_word(name, names);
-  throw Error(Problem{fmt::format("the configuration has no model '{}'; it has {}", name, join(names, ", ")), "--model",
-                      near.empty() ? "" : fmt::format("did you mean '{}'?", near)});
-}
-
 TrainSpec read_model(const Session& session, const std::string& model) {
   const suite::Experiment experiment = load_session_experiment(session);
   TrainSpec spec;
-  spec.model = require_model(experiment, model).spec;
+  spec.model = suite::require_counted(experiment, model, "--model").spec;
   spec.micro_batch_size = experiment.micro_batch_size;
   spec.sequence_length = experiment.sequence_length;
   return spec;
@@ -84,9 +75,11 @@ void add_probe_verb(CommandLine& program, Session& session) {
                    "Device to measure: cpu, or nvd or amd for the first GPU, or one GPU per rank (default: cpu)")
       ->choices(choices_of<Platform>())
       ->type_name("DEVICE");
-  auto* model = verb->add_option("--model", options->model,
-                                 "Measure the matrix products of this configured model, over MBS x SL tokens")
-                    ->type_name("NAME");
+  auto* model =
+      verb->add_option("--model", options->model,
+                       "Measure the matrix products of this model, configured or of the catalogue, over MBS x SL "
+                       "tokens")
+          ->type_name("NAME");
   verb->add_flag("--collectives", options->collectives, "Measure collectives between the ranks that mpirun started")
       ->excludes(model);
   verb->callback([&session, options] { session.action = [&session, options] { return probe(session, *options); }; });

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <memory>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/check.h"
@@ -34,6 +35,14 @@ struct LostRank {};
 // What lies between two ranks: bytes in their order, written and read so far.
 struct Channel {
   std::atomic<int64_t> written, read;
+};
+
+struct Message {
+  bool sends = false;  // or receives
+  std::byte* data = nullptr;
+  int64_t bytes = 0;  // that are left
+  int peer = 0;
+  bool goes_as(const Message& other) const { return sends == other.sends && peer == other.peer; }
 };
 
 struct SharedHead {
@@ -95,28 +104,16 @@ class SharedGroup {
       wait_until([&] { return head().round.load() != round; });
     }
   }
-  void send(const std::byte* from, int64_t bytes, int to) {
-    const Pipe pipe = pipe_between(rank_, to);
-    for (int64_t i = 0; i < bytes;) {
-      const int64_t written = pipe.channel->written.load();
-      wait_until([&] { return written - pipe.channel->read.load() < k_channel_bytes; });
-      const int64_t space = k_channel_bytes - (written - pipe.channel->read.load()),
-                    piece = std::min({bytes - i, space, k_channel_bytes - written % k_channel_bytes});
-      std::memcpy(pipe.data + written % k_channel_bytes, from + i, static_cast<size_t>(piece));
-      pipe.channel->written = written + piece;
-      i += piece;
-    }
-  }
-  void receive(std::byte* to, int64_t bytes, int from) {
-    const Pipe pipe = pipe_between(from, rank_);
-    for (int64_t i = 0; i < bytes;) {
-      const int64_t read = pipe.channel->read.load();
-      wait_until([&] { return pipe.channel->written.load() > read; });
-      const int64_t there = pipe.channel->written.load() - read,
-                    piece = std::min({bytes - i, there, k_channel_bytes - read % k_channel_bytes});
-      std::memcpy(to + i, pipe.data + read % k_channel_bytes, static_cast<size_t>(piece));
-      pipe.channel->read = read + piece;
-      i += piece;
+  // Messages that go on together; those of one way between two ranks in their order.
+  void exchange(std::vector<Message> messages) {
+    while (!messages.empty()) {
+      bool moved = false;
+      for (auto each = messages.begin(); each != messages.end(); ++each)
+        if (std::none_of(messages.begin(), each, [&](const Message& before) { return before.goes_as(*each); }))
+          moved |= move_on(*each);
+      std::erase_if(messages, [](const Message& each) { return each.bytes == 0; });
+      if (is_broken()) throw LostRank{};
+      if (!moved) ::sched_yield();
     }
   }
 
@@ -131,6 +128,22 @@ class SharedGroup {
   }
 
   static constexpr int64_t k_head_bytes = 4096;
+  bool move_on(Message& message) {
+    const Pipe pipe = message.sends ? pipe_between(rank_, message.peer) : pipe_between(message.peer, rank_);
+    std::atomic<int64_t>& place = message.sends ? pipe.channel->written : pipe.channel->read;
+    const int64_t at = place.load(), there = pipe.channel->written.load() - pipe.channel->read.load();
+    const int64_t piece = std::min(
+        {message.bytes, message.sends ? k_channel_bytes - there : there, k_channel_bytes - at % k_channel_bytes});
+    std::byte* const in_pipe = pipe.data + at % k_channel_bytes;
+    if (message.sends)
+      std::memcpy(in_pipe, message.data, static_cast<size_t>(piece));
+    else
+      std::memcpy(message.data, in_pipe, static_cast<size_t>(piece));
+    place = at + piece;
+    message.data += piece;
+    message.bytes -= piece;
+    return piece > 0;
+  }
   struct Pipe {
     Channel* channel;
     std::byte* data;
@@ -287,14 +300,50 @@ nccl::Status broadcast(const void* from, void* to, size_t count, int type, int r
   });
 }
 
-nccl::Status send(const void* from, size_t count, int type, int to, nccl::Group group, Stream) {
+// What was posted since group_start, one list for each group of ranks.
+struct OpenGroup {
+  bool is_open = false;
+  std::vector<std::pair<nccl::Group, std::vector<Message>>> posted;
+};
+OpenGroup& open_group() {
+  static thread_local OpenGroup group;
+  return group;
+}
+
+nccl::Status exchange(nccl::Group group, const std::vector<Message>& messages) {
+  return give(group, [=](SharedGroup& ranks) { ranks.exchange(messages); });
+}
+
+nccl::Status post(nccl::Group group, const Message& message) {
   ranks_of(group)->connect_pair();
-  return give(group, [=](SharedGroup& ranks) { ranks.send(bytes_at(from), bytes_of(count, type), to); });
+  OpenGroup& open = open_group();
+  if (!open.is_open) return exchange(group, {message});
+  for (auto& [each, messages] : open.posted) {
+    if (each != group) continue;
+    messages.push_back(message);
+    return 0;
+  }
+  open.posted.push_back({group, {message}});
+  return 0;
+}
+
+nccl::Status send(const void* from, size_t count, int type, int to, nccl::Group group, Stream) {
+  return post(group, {true, const_cast<std::byte*>(bytes_at(from)), bytes_of(count, type), to});
 }
 
 nccl::Status receive(void* to, size_t count, int type, int from, nccl::Group group, Stream) {
-  ranks_of(group)->connect_pair();
-  return give(group, [=](SharedGroup& ranks) { ranks.receive(bytes_at(to), bytes_of(count, type), from); });
+  return post(group, {false, bytes_at(to), bytes_of(count, type), from});
+}
+
+nccl::Status group_start() {
+  open_group().is_open = true;
+  return 0;
+}
+
+nccl::Status group_end() {
+  const OpenGroup ended = std::exchange(open_group(), {});
+  for (const auto& [group, messages] : ended.posted) exchange(group, messages);
+  return 0;
 }
 
 }  // namespace
@@ -315,8 +364,8 @@ const NcclCalls& functions() {
       .leave = &host::leave,
       .abort = &host::abort,
       .async_error = &host::async_error,
-      .group_start = [] { return 0; },
-      .group_end = [] { return 0; },
+      .group_start = &host::group_start,
+      .group_end = &host::group_end,
       .all_reduce = &host::all_reduce,
       .all_gather = &host::all_gather,
       .reduce_scatter = &host::reduce_scatter,

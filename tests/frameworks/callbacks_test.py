@@ -5,6 +5,7 @@ its installation by pip. Lightning's part is skipped where it is not installed; 
   callbacks_test.py TPRIMAT
 """
 
+import functools
 import json
 import os
 import pathlib
@@ -180,6 +181,17 @@ class HuggingFace(InFolder):
             config = getattr(transformers, kind)(hidden_size=64, intermediate_size=96, num_hidden_layers=3,
                                                  num_attention_heads=4, num_key_value_heads=2, vocab_size=128, **sizes)
             self.check_count(transformers.AutoModelForCausalLM.from_config(config), describe_model)
+        sizes = {"hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 3, "num_attention_heads": 4,
+                 "num_key_value_heads": 4, "vocab_size": 128}
+        routed = {"moe_intermediate_size": 24, "num_experts_per_tok": 2}
+        latent = {"q_lora_rank": 16, "kv_lora_rank": 12, "qk_nope_head_dim": 8, "qk_rope_head_dim": 4, "v_head_dim": 6}
+        for config in (transformers.MixtralConfig(**sizes, num_local_experts=4),
+                       transformers.Qwen3MoeConfig(**sizes, **routed, num_experts=8, head_dim=8),
+                       transformers.Qwen2MoeConfig(**sizes, **routed, num_experts=8,
+                                                   shared_expert_intermediate_size=40),
+                       transformers.DeepseekV3Config(**sizes, **routed, **latent, n_routed_experts=8, n_group=2,
+                                                     topk_group=1, first_k_dense_replace=1)):
+            self.check_count(transformers.AutoModelForCausalLM.from_config(config), describe_model)
         gpt = transformers.GPT2Config(n_embd=64, n_layer=2, n_head=4, vocab_size=128, n_positions=64)
         self.check_count(transformers.AutoModelForCausalLM.from_config(gpt), describe_model)
 
@@ -191,6 +203,49 @@ class HuggingFace(InFolder):
                                  f"models.llama={json.dumps(shape)}", "--set", "training.data.seq_length=32",
                                  *(["--set", "models.llama.rope_theta=1e4"] if shape["position"] == "rope" else []))
         self.assertEqual(int(float(done.stdout)), facts["num_parameters"], (shape, done.stderr))
+
+    def test_the_load_of_experts_is_told(self):
+        """Also where blocks are computed again, and evaluations are not counted."""
+        import torch
+        import transformers
+        from tprimat.hugging_face import BenchmarkCallback
+        model = transformers.AutoModelForCausalLM.from_config(transformers.MixtralConfig(
+            hidden_size=32, intermediate_size=24, num_hidden_layers=2, num_attention_heads=2, num_key_value_heads=2,
+            vocab_size=64, num_local_experts=4, max_position_embeddings=64))
+        with torch.no_grad():  # far from even
+            for layer in model.model.layers:
+                layer.mlp.gate.weight.mul_(100)
+        seen = []  # of each training step, the choices of its last forward pass, by layer
+
+        def note(gate, inputs, output, number):
+            if gate.training:
+                seen[-1][number] = output[2]
+        for number, layer in enumerate(model.model.layers):
+            layer.mlp.gate.register_forward_hook(functools.partial(note, number=number))
+
+        class Watch(transformers.TrainerCallback):
+            def on_step_begin(self, *args, **kwargs):
+                seen.append({})
+
+        rows = [{"input_ids": row, "labels": row} for row in torch.randint(64, (16, 24))]
+        settings = transformers.TrainingArguments(
+            output_dir=str(self.folder / "output"), max_steps=3, per_device_train_batch_size=4, report_to=[],
+            use_cpu=True, save_strategy="no", eval_strategy="steps", eval_steps=1, gradient_checkpointing=True,
+            learning_rate=0.01, disable_tqdm=True)
+        transformers.Trainer(model=model, args=settings, train_dataset=rows, eval_dataset=rows,
+                             callbacks=[Watch(), BenchmarkCallback(sequence_length=24, path=self.steps)]).train()
+        records = paths.read_records(self.steps)
+        self.assertEqual(len(records), len(seen))
+        for record, choices in zip(records, seen, strict=True):
+            counts = [torch.bincount(choices[layer].flatten(), minlength=4).float() for layer in (0, 1)]
+            expected = sum(float(count.max() / count.mean()) for count in counts) / 2
+            self.assertAlmostEqual(record["expert_load"], expected, places=5)
+            self.assertEqual(record["dropped_share"], 0)
+        self.assertGreater(records[0]["expert_load"], 1.05)
+        [path] = self.folder.glob("train_*_tran_mixtral.json")
+        result = json.loads(path.read_text(encoding="utf-8"))
+        self.assertEqual(result["experts"]["load_values"], [record["expert_load"] for record in records])
+        self.assertEqual(result["model_info"]["shape"]["experts"]["count"], 4)
 
     def test_evaluation_and_checkpoints_are_not_counted(self):
         import transformers

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "hugging_face/config_keys.h"
+#include "hugging_face/sparse_config.h"
 #include "text/format.h"
 #include "text/json.h"
 
@@ -20,6 +21,8 @@ struct FamilyDefaults {
   int64_t key_value_heads = 0;  // 0: as many as query heads
   int64_t head_dim = 0;         // 0: hidden_size / num_attention_heads
   int64_t max_positions = 2048;
+  double norm_eps = 1e-6;
+  double theta = 10000.0;
 };
 
 FamilyDefaults defaults_of(HuggingFaceFamily family) {
@@ -27,6 +30,11 @@ FamilyDefaults defaults_of(HuggingFaceFamily family) {
     case HuggingFaceFamily::qwen2: return {32, 0, 32768};
     case HuggingFaceFamily::qwen3: return {32, 128, 32768};
     case HuggingFaceFamily::mistral: return {8, 0, 131072};
+    case HuggingFaceFamily::mixtral: return {8, 0, 131072, 1e-5, 1e6};
+    case HuggingFaceFamily::qwen2_moe: return {16, 0, 32768};
+    case HuggingFaceFamily::qwen3_moe: return {4, 0, 32768};
+    case HuggingFaceFamily::deepseek_v3: return {128, 0, 4096};
+    case HuggingFaceFamily::gpt_oss: return {8, 64, 131072, 1e-5, 150000.0};
     default: return {};
   }
 }
@@ -40,24 +48,35 @@ class ConfigReader {
     const std::string type = keys_.text("model_type", "");
     const auto family = parse_enum<HuggingFaceFamily>(type);
     if (!family)
-      throw Error(Problem{fmt::format("the native trainer does not support model_type '{}'", printable(type)), where_,
-                          "it supports " + enum_choices<HuggingFaceFamily>()});
+      throw Error(Problem{fmt::format("model_type '{}' is not supported", printable(type)), where_,
+                          "choose " + enum_choices<HuggingFaceFamily>()});
     model_.spec.name = model_.spec.full_name = type;
-    check_common();
+    check_common(is_sparse_family(*family));
     *family == HuggingFaceFamily::gpt2 ? read_gpt2() : read_llama(*family);
+    if (*family == HuggingFaceFamily::gpt_oss) note_gpt_oss();
+    if (is_sparse_family(*family)) read_sparse_config(*family, keys_, model_.spec, findings_);
     if (findings_.empty()) findings_.add(check_model(model_.spec, where_));
     if (!findings_.empty()) throw Error(findings_.take());
     return std::move(model_);
   }
 
  private:
-  void check_common() {
-    if (keys_.find("quantization_config") != nullptr)
+  // The public files of DeepSeek-V3 and gpt-oss have quantised weights; only the shape is read of such models.
+  void check_common(bool sparse) {
+    if (keys_.find("quantization_config") != nullptr && sparse)
+      model_.notes.push_back("quantization_config is there; a model's shape has no number format");
+    else if (keys_.find("quantization_config") != nullptr)
       keys_.refuse("quantization_config", "take the model in its original number format");
     keys_.require("add_cross_attention", false);
     for (const char* key : {"attention_dropout", "resid_pdrop", "embd_pdrop", "attn_pdrop"})
       if (const double rate = keys_.number(key, 0.0); rate != 0.0)
-        model_.notes.push_back(fmt::format("{} is {}; the native trainer trains without dropout", key, rate));
+        model_.notes.push_back(fmt::format("{} is {}; training is without dropout", key, rate));
+  }
+
+  void note_gpt_oss() {
+    model_.notes.push_back(
+        "gpt_oss clamps its SwiGLU and adds 1 to one factor, its routers have a bias, and yarn rounds no frequency; a "
+        "model's shape does not state that");
   }
 
   void read_gpt2() {
@@ -94,16 +113,24 @@ class ConfigReader {
     spec.num_key_value_heads =
         keys_.size("num_key_value_heads", as_queries ? spec.num_attention_heads : defaults.key_value_heads);
     spec.max_position_embeddings = keys_.size("max_position_embeddings", defaults.max_positions);
-    spec.norm_eps = keys_.number("rms_norm_eps", 1e-6);
+    spec.norm_eps = keys_.number("rms_norm_eps", defaults.norm_eps);
     spec.tied_embeddings = keys_.flag("tie_word_embeddings", false);
-    set_head_dim(keys_.names("head_dim") ? 0 : defaults.head_dim);
+    if (!is_latent(family)) set_head_dim(keys_.names("head_dim") ? 0 : defaults.head_dim);
     const std::string activation = keys_.text("hidden_act", "silu");
     if (activation != "silu" && activation != "swish") keys_.refuse("hidden_act");
-    const RopeSettings rope = read_rope_settings(config_, spec.max_position_embeddings, findings_);
+    const RopeFamily own = {.max_positions = spec.max_position_embeddings,
+                            .theta = defaults.theta,
+                            .latent = is_latent(family),
+                            .truncate = family != HuggingFaceFamily::gpt_oss};
+    const RopeSettings rope = read_rope_settings(config_, own, findings_);
     spec.rope_theta = rope.theta;
     spec.rope_scaling = rope.scaling;
     read_biases(family);
-    read_window(family);
+    is_sparse_family(family) ? read_sparse_window(family) : read_window(family);
+  }
+
+  static bool is_latent(HuggingFaceFamily family) {
+    return family == HuggingFaceFamily::deepseek_v2 || family == HuggingFaceFamily::deepseek_v3;
   }
 
   void set_head_dim(int64_t otherwise) {
@@ -119,9 +146,11 @@ class ConfigReader {
   }
 
   void read_biases(HuggingFaceFamily family) {
-    model_.spec.qk_norm = family == HuggingFaceFamily::qwen3;
-    model_.spec.qkv_bias = family == HuggingFaceFamily::qwen2;
-    if (family == HuggingFaceFamily::qwen3) keys_.require("attention_bias", false);
+    model_.spec.qk_norm = family == HuggingFaceFamily::qwen3 || family == HuggingFaceFamily::qwen3_moe;
+    model_.spec.qkv_bias = family == HuggingFaceFamily::qwen2 || family == HuggingFaceFamily::qwen2_moe;
+    if (model_.spec.qk_norm || is_latent(family)) keys_.require("attention_bias", false);
+    if (family == HuggingFaceFamily::gpt_oss) keys_.require("attention_bias", true);
+    model_.spec.linear_bias = family == HuggingFaceFamily::gpt_oss;
     if (family != HuggingFaceFamily::llama) return;
     const bool attention = keys_.flag("attention_bias", false), mlp = keys_.flag("mlp_bias", false);
     findings_.require(
@@ -150,6 +179,38 @@ class ConfigReader {
     if (window && windowed) model_.spec.sliding_window = window;
   }
 
+  void read_sparse_window(HuggingFaceFamily family) {
+    const bool oss = family == HuggingFaceFamily::gpt_oss;
+    const bool qwen = family == HuggingFaceFamily::qwen2_moe || family == HuggingFaceFamily::qwen3_moe;
+    if (is_latent(family) || (qwen && !keys_.flag("use_sliding_window", false))) return;
+    std::optional<int64_t> window;
+    if (keys_.find("sliding_window") != nullptr || (!keys_.names("sliding_window") && (qwen || oss)))
+      window = keys_.size("sliding_window", qwen ? 4096 : 128);
+    if (oss) return read_alternating(window);
+    const bool typed = keys_.find("layer_types") != nullptr;
+    if (family == HuggingFaceFamily::qwen2_moe && !typed)
+      keys_.refuse("use_sliding_window", "state layer_types, the same for all layers");
+    const bool windowed = typed ? are_layers_sliding(window.has_value()) : true;
+    if (windowed) model_.spec.sliding_window = window;
+  }
+
+  // Every second layer ignores the window, unless layer_types says which do.
+  void read_alternating(std::optional<int64_t> window) {
+    const Json* types = keys_.find("layer_types");
+    const int64_t layers = model_.spec.num_layers;
+    int64_t full = layers / 2;
+    if (types != nullptr) {
+      if (!types->is_array() || static_cast<int64_t>(types->size()) != layers)
+        return keys_.wrong("layer_types", "one type for each layer");
+      full = std::count(types->begin(), types->end(), Json("full_attention"));
+      if (std::count(types->begin(), types->end(), Json("sliding_attention")) != layers - full)
+        keys_.refuse("layer_types", "full_attention and sliding_attention are supported");
+    }
+    if (!window || full == layers) return;
+    model_.spec.sliding_window = window;
+    if (full > 0) model_.spec.full_attention_layers = full;
+  }
+
   int64_t read_max_window_layers() {
     const Json* found = keys_.find("max_window_layers");
     if (found == nullptr) return 28;
@@ -165,8 +226,7 @@ class ConfigReader {
                       std::all_of(types.begin(), types.end(), [&](const Json& type) { return type == types.front(); });
     const bool sliding = fits && types.front() == "sliding_attention";
     if (!fits || (!sliding && types.front() != "full_attention") || (sliding && !has_window))
-      keys_.refuse("layer_types",
-                   "it supports full_attention in all layers, or sliding_attention with a sliding_window");
+      keys_.refuse("layer_types", "have full_attention in all layers, or sliding_attention with a sliding_window");
     return sliding;
   }
 

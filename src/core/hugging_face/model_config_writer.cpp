@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "hugging_face/config_keys.h"
 #include "hugging_face/model_config.h"
+#include "hugging_face/sparse_config.h"
 
 namespace tprimat {
 namespace {
@@ -56,6 +57,7 @@ void write_window(const ModelSpec& model, HuggingFaceFamily family, Json& config
   if (family == HuggingFaceFamily::llama) return;
   config["sliding_window"] = model.sliding_window ? Json(*model.sliding_window) : Json(nullptr);
   if (family == HuggingFaceFamily::mistral) return;
+  if (family == HuggingFaceFamily::mixtral) return;
   const std::string type = model.sliding_window ? "sliding_attention" : "full_attention";
   config["use_sliding_window"] = model.sliding_window.has_value();
   config["max_window_layers"] = model.sliding_window ? 0 : model.num_layers;
@@ -74,10 +76,12 @@ Json llama_config(const ModelSpec& model, HuggingFaceFamily family) {
               {"hidden_act", "silu"},
               {"attention_dropout", 0.0}};
   if (family == HuggingFaceFamily::llama) config["mlp_bias"] = model.linear_bias;
-  if (family == HuggingFaceFamily::llama || family == HuggingFaceFamily::qwen3)
+  if (family == HuggingFaceFamily::llama || family == HuggingFaceFamily::qwen3 ||
+      family == HuggingFaceFamily::qwen3_moe)
     config["attention_bias"] = model.linear_bias;
   write_rope_settings(model, config);
-  write_window(model, family, config);
+  if (!model.latent_attention) write_window(model, family, config);
+  if (model.experts) config.update(sparse_config(model, family));
   return config;
 }
 
@@ -88,14 +92,30 @@ std::string class_name(HuggingFaceFamily family) {
     case HuggingFaceFamily::qwen3: return "Qwen3ForCausalLM";
     case HuggingFaceFamily::mistral: return "MistralForCausalLM";
     case HuggingFaceFamily::gpt2: return "GPT2LMHeadModel";
+    case HuggingFaceFamily::mixtral: return "MixtralForCausalLM";
+    case HuggingFaceFamily::qwen2_moe: return "Qwen2MoeForCausalLM";
+    case HuggingFaceFamily::qwen3_moe: return "Qwen3MoeForCausalLM";
+    case HuggingFaceFamily::deepseek_v2: return "DeepseekV2ForCausalLM";
+    case HuggingFaceFamily::deepseek_v3: return "DeepseekV3ForCausalLM";
+    case HuggingFaceFamily::gpt_oss: return "GptOssForCausalLM";
   }
   return "?";
+}
+
+// Which the families without experts lack.
+void refuse_parts_of_sparse_models(const ModelSpec& model) {
+  if (model.latent_attention) throw no_family("latent_attention without experts");
+  if (model.mamba) throw no_family("Mamba mixers are not supported");
+  if (model.attention_sinks.value_or(false)) throw no_family("attention_sinks are not supported");
+  if (model.full_attention_layers) throw no_family("full_attention_layers beside a sliding window");
+  if (model.prediction_layers.value_or(0) > 0) throw no_family("prediction_layers are DeepSeek-V3's");
 }
 
 }  // namespace
 
 HuggingFaceFamily find_hugging_face_family(const ModelSpec& model) {
-  if (model.experts) throw no_family("mixtures of experts are not supported");
+  if (model.experts) return find_sparse_family(model);
+  refuse_parts_of_sparse_models(model);
   if (is_llama_like(model)) return find_llama_like(model);
   if (is_gpt2(model)) return HuggingFaceFamily::gpt2;
   throw no_family(fmt::format(

@@ -10,13 +10,14 @@ namespace tprimat {
 
 // How a mixture of experts routed its tokens. Means are over the steady steps; a figure that no one told is absent.
 struct ExpertFigures {
-  std::optional<Routing> routing;
-  std::optional<Dispatcher> dispatcher;
-  std::optional<double> load;           // tokens of the fullest expert / mean, averaged over the layers; at least 1
-  std::optional<double> dropped_share;  // of the tokens' expert places
-  std::optional<double> aux_loss;       // as added to the loss
-  std::optional<double> z_loss;
-  std::optional<std::vector<double>> load_values, dropped_values, aux_loss_values, z_loss_values;  // one per step
+  std::optional<Routing> routing = {};
+  std::optional<Dispatcher> dispatcher = {};
+  std::optional<double> load = {};  // tokens of the fullest expert / mean, averaged over the layers; at least 1
+  std::optional<double> dropped_share = {};  // of the tokens' expert places
+  std::optional<double> aux_loss = {};       // as added to the loss
+  std::optional<double> z_loss = {};
+  std::optional<std::vector<double>> load_values = {}, dropped_values = {}, aux_loss_values = {},
+                                     z_loss_values = {};  // one per step
 
   static constexpr auto fields() {
     using E = ExpertFigures;

@@ -57,6 +57,18 @@ std::optional<Estimate> read_total_time(const RunResult& result) {
   return plain(result.performance_metrics->total_time_seconds);
 }
 
+std::optional<Estimate> read_expert_load(const RunResult& result) {
+  return result.experts ? plain(result.experts->load) : std::nullopt;
+}
+
+std::optional<Estimate> read_dropped_share(const RunResult& result) {
+  return result.experts ? plain(result.experts->dropped_share) : std::nullopt;
+}
+
+std::optional<Estimate> read_aux_loss(const RunResult& result) {
+  return result.experts ? plain(result.experts->aux_loss) : std::nullopt;
+}
+
 std::optional<Estimate> read_time_to_train(const RunResult& result) {
   const auto& time = result.time_to_train;
   return time && time->counts() ? plain(time->seconds) : std::nullopt;

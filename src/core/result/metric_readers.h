@@ -11,6 +11,9 @@ std::optional<Estimate> plain(const std::optional<double>& value);  // without a
 
 std::optional<Estimate> read_first_step(const RunResult& result);  // absent where the log begins later
 std::optional<Estimate> read_total_time(const RunResult& result);
+std::optional<Estimate> read_expert_load(const RunResult& result);
+std::optional<Estimate> read_dropped_share(const RunResult& result);
+std::optional<Estimate> read_aux_loss(const RunResult& result);
 std::optional<Estimate> read_time_to_train(const RunResult& result);  // an aborted run did not reach its target
 std::optional<Estimate> read_final_loss(const RunResult& result);     // the loss of one step is noisy
 

@@ -33,6 +33,11 @@ std::optional<int64_t> of_shape(const RunResult& result, int64_t ModelSpec::*siz
   return shape ? std::optional((*shape).*size) : std::nullopt;
 }
 
+std::optional<int64_t> of_experts(const RunResult& result, int64_t Experts::*size) {
+  const auto& shape = result.model_info.shape;
+  return shape && shape->experts ? std::optional((*shape->experts).*size) : std::nullopt;
+}
+
 struct PrintedSize {
   const char* name;
   std::optional<int64_t> stated;
@@ -51,6 +56,15 @@ std::vector<PrintedSize> printed_sizes(const RunResult& result) {
           {"tensor_model_parallel_size", p.tensor_model_parallel_size},
           {"pipeline_model_parallel_size", p.pipeline_model_parallel_size},
           {"context_parallel_size", p.context_parallel_size},
+          {"expert_model_parallel_size", p.expert_model_parallel_size},
+          {"expert_tensor_parallel_size", p.expert_tensor_parallel_size},
+          {"parallelism.expert_parallel_degree", p.expert_model_parallel_size},
+          {"parallelism.expert_tensor_parallel_degree", p.expert_tensor_parallel_size},
+          {"num_experts", of_experts(result, &Experts::count)},
+          {"num_moe_experts", of_experts(result, &Experts::count)},
+          {"moe_router_topk", of_experts(result, &Experts::per_token)},
+          {"moe_ffn_hidden_size", of_experts(result, &Experts::ffn_hidden_size)},
+          {"moe_shared_expert_intermediate_size", of_experts(result, &Experts::shared_ffn_hidden_size)},
           {"num_layers", of_shape(result, &ModelSpec::num_layers)},
           {"hidden_size", of_shape(result, &ModelSpec::hidden_size)}};
 }
@@ -128,10 +142,15 @@ void compare_printed_settings(const RunResult& result, std::vector<Contradiction
   const std::string* fp8 = find_setting(settings, "fp8");
   if (fp8 != nullptr && !is_off(*fp8) && result.precision && *result.precision != Precision::fp8)
     add("fp8", std::string(enum_name(*result.precision)), "fp8 " + *fp8);
-  const auto experts = size_of(settings, "expert_model_parallel_size");
+  const std::string* forced = find_setting(settings, "moe_router_force_load_balancing");
+  const auto routing = result.experts ? result.experts->routing : std::nullopt;
+  if (forced != nullptr && routing && (*routing == Routing::learned) != is_off(*forced))
+    add("moe_router_force_load_balancing", std::string(enum_name(*routing)), *forced);
   const auto& shape = result.model_info.shape;
-  if (experts && *experts > 1 && shape && !shape->experts)
-    add("expert_model_parallel_size", "a dense model", fmt::format("{}", *experts));
+  if (!shape || shape->is_sparse()) return;
+  for (const char* name : {"expert_model_parallel_size", "parallelism.expert_parallel_degree"})
+    if (const auto ranks = size_of(settings, name); ranks && *ranks > 1)
+      add(name, "a dense model", fmt::format("{}", *ranks));
 }
 
 std::optional<std::string> find_adapters(const Settings& settings) {

@@ -23,10 +23,10 @@ struct StepRecord {
   std::optional<double> loss_scale;           // fp16
   std::optional<bool> skipped;                // true: the update was left out (overflow, NaN, spike)
   std::optional<double> validation_loss;      // of an evaluation after the step, nats; its time is not in time_seconds
-  std::optional<double> expert_load;          // tokens of the fullest expert / mean, averaged over the layers
-  std::optional<double> dropped_share;        // of the token's expert places, dropped for want of capacity
-  std::optional<double> aux_loss;             // of the router's balance, as added to the loss: coefficient included
-  std::optional<double> z_loss;               // of the router's logits, likewise
+  std::optional<double> expert_load = {};     // tokens of the fullest expert / mean, averaged over the layers
+  std::optional<double> dropped_share = {};   // of the token's expert places, dropped for want of capacity
+  std::optional<double> aux_loss = {};        // of the router's balance, as added to the loss: coefficient included
+  std::optional<double> z_loss = {};          // of the router's logits, likewise
   std::optional<double> unix_time;            // end of the step, seconds since 1970
 
   static constexpr auto fields() {

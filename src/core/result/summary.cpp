@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "result/expert_summary.h"
 #include "result/metrics.h"
 #include "result/printed_settings.h"
 #include "result/sampled_devices.h"
@@ -343,6 +344,7 @@ void summarise_run(RunResult& result, const SummaryOptions& options) {
   result.statistics.reset();
   if (!steady.empty()) result.statistics = describe_steps(result, steady);
   measure_memory(result);
+  summarise_experts(result);
   derive_figures(result, options);
   if (result.derived.tokens_per_second)
     result.performance_metrics->tokens_per_second = result.derived.tokens_per_second->value;

@@ -224,6 +224,33 @@ int64_t steps_reached(const RunResult& result) {
   return result.steps ? last + 1 - result.steps->counts_from : last;
 }
 
+namespace {
+
+// A load below the mean, or a share beyond 1, is no measurement.
+void check_experts(RunResult& result) {
+  if (!result.experts) return;
+  ExpertFigures& experts = *result.experts;
+  for (const auto& [series, what] : {std::pair{&ExpertFigures::load_values, "loads of experts"},
+                                     {&ExpertFigures::dropped_values, "shares of dropped tokens"},
+                                     {&ExpertFigures::aux_loss_values, "balancing losses"},
+                                     {&ExpertFigures::z_loss_values, "losses of router logits"}})
+    if (experts.*series) check_length(result, (experts.*series)->size(), what);
+  constexpr double k_rounding = 1e-6;
+  if (experts.load && !(*experts.load >= 1 - k_rounding)) {
+    add_warning(result,
+                fmt::format("the fullest expert's load is {:.4g} of the mean, which is impossible: it is left out",
+                            *experts.load));
+    experts.load.reset();
+  }
+  if (experts.dropped_share && !(*experts.dropped_share >= 0 && *experts.dropped_share <= 1)) {
+    add_warning(result, fmt::format("a share of {:.4g} of dropped tokens is impossible: it is left out",
+                                    *experts.dropped_share));
+    experts.dropped_share.reset();
+  }
+}
+
+}  // namespace
+
 void add_warning(RunResult& result, const std::string& sentence) {
   if (std::find(result.warnings.begin(), result.warnings.end(), sentence) == result.warnings.end())
     result.warnings.push_back(sentence);
@@ -237,6 +264,7 @@ void check_validity(RunResult& result) {
   check_length(result, result.learning_rates.size(), "learning rates");
   check_length(result, result.grad_norms.size(), "gradient norms");
   check_length(result, result.memory_values.size(), "memory values");
+  check_experts(result);
   if (result.derived.mfu && result.derived.mfu->value > 1) {
     const std::string reason = fmt::format(
         "MFU of {:.0f} % is impossible: the model, the batch, the devices, the peak or the step times are wrong",

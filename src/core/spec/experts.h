@@ -55,7 +55,7 @@ struct Experts {
   bool shared_gate = false;            // the shared experts' output is scaled by a sigmoid of one product (Qwen)
   int64_t first_dense_layers = 0;      // have an MLP of ModelSpec::ffn_hidden_size instead
   int64_t layer_interval = 1;          // of the layers after them each n-th has experts, the others that MLP (Llama 4)
-  std::optional<int64_t> latent_size;  // routed experts work at this width, between two products
+  std::optional<int64_t> latent_size = {};  // routed experts work at this width, between two products
   RouterScore router_score = RouterScore::softmax;
   bool normalize_weights = true;  // the weights of the chosen experts add up to 1
   double weight_scale = 1.0;      // they are multiplied by this
@@ -63,8 +63,9 @@ struct Experts {
   int64_t groups_per_token = 1;
   LoadBalancing balancing = LoadBalancing::none;
   double aux_loss_coefficient = 0.0;
-  double z_loss_coefficient = 0.0;        // arXiv 2202.08906, eq. 5
-  std::optional<double> capacity_factor;  // tokens beyond capacity_factor x the mean load are dropped; absent: none
+  double z_loss_coefficient = 0.0;  // arXiv 2202.08906, eq. 5
+  std::optional<double> capacity_factor =
+      {};  // tokens beyond capacity_factor x the mean load are dropped; absent: none
 
   int64_t layers(int64_t num_layers) const { return (num_layers - first_dense_layers) / layer_interval; }
 

@@ -208,6 +208,20 @@ std::vector<Problem> check_model(const ModelSpec& model, const std::string& wher
   return findings.take();
 }
 
+std::vector<std::string> list_special_parts(const ModelSpec& model) {
+  std::vector<std::string> parts;
+  const auto add = [&](bool present, const char* what) {
+    if (present) parts.emplace_back(what);
+  };
+  add(model.experts.has_value(), "mixtures of experts");
+  add(model.latent_attention.has_value(), "latent attention (MLA)");
+  add(model.mamba.has_value(), "state-space layers");
+  add(model.attention_sinks.value_or(false), "attention sinks");
+  add(model.prediction_layers.value_or(0) > 0, "layers that predict further tokens (MTP)");
+  add(model.full_attention_layers.value_or(0) > 0, "a sliding window in some layers only");
+  return parts;
+}
+
 int64_t least_layers(const ModelSpec& model) {
   const int64_t mixers = model.mamba ? model.mamba->layers + model.mamba->attention_layers : 0;
   return mixers + (model.experts ? model.experts->first_dense_layers : 0);

@@ -67,14 +67,15 @@ struct ModelSpec {
   double rope_theta = 10000.0;
   std::optional<RopeScaling> rope_scaling;
   double norm_eps = 1e-5;
-  std::optional<int64_t> sliding_window;         // keys each query sees
-  std::optional<int64_t> full_attention_layers;  // layers that ignore sliding_window
-  std::optional<bool> attention_sinks;           // a learned logit per head that takes attention away (gpt-oss)
-  std::optional<LatentAttention> latent_attention;
-  std::optional<MambaMixers> mamba;          // a hybrid
-  std::optional<Experts> experts;            // a mixture of experts; absent: dense
-  std::optional<int64_t> prediction_layers;  // layers that predict further tokens, MTP (arXiv 2412.19437, section 2.2)
-  std::optional<bool> shared_prediction;     // one block whose weights all of them share
+  std::optional<int64_t> sliding_window;              // keys each query sees
+  std::optional<int64_t> full_attention_layers = {};  // layers that ignore sliding_window
+  std::optional<bool> attention_sinks = {};           // a learned logit per head that takes attention away (gpt-oss)
+  std::optional<LatentAttention> latent_attention = {};
+  std::optional<MambaMixers> mamba = {};  // a hybrid
+  std::optional<Experts> experts = {};    // a mixture of experts; absent: dense
+  std::optional<int64_t> prediction_layers =
+      {};  // layers that predict further tokens, MTP (arXiv 2412.19437, section 2.2)
+  std::optional<bool> shared_prediction = {};  // one block whose weights all of them share
 
   bool is_sparse() const { return experts.has_value(); }
   int64_t attention_layers() const { return mamba ? mamba->attention_layers : num_layers; }
@@ -118,6 +119,10 @@ struct ModelSpec {
 
 // The problems of a shape, as sentences ("hidden_size 4096 is not ..."); empty when it is sound. Each names `where`.
 std::vector<Problem> check_model(const ModelSpec& model, const std::string& where);
+
+// What a shape has beyond a dense Transformer with one kind of attention: "mixtures of experts", "latent attention".
+// Empty for the shapes that the native trainer knows.
+std::vector<std::string> list_special_parts(const ModelSpec& model);
 
 // Layers that a model of this kind has at least.
 int64_t least_layers(const ModelSpec& model);

@@ -59,10 +59,10 @@ struct ParallelSpec {
   int64_t virtual_pipeline = 1;
   int64_t data = 1;
   int64_t context = 1;
-  bool sequence_parallel = false;        // norms and dropout split over the tensor-parallel group
-  bool ends_as_layers = false;           // embedding and loss count as layers where the stages are cut
-  std::optional<int64_t> expert;         // EP: ranks that share a layer's routed experts; it divides TP x CP x DP
-  std::optional<int64_t> expert_tensor;  // ETP: ranks that split one routed expert
+  bool sequence_parallel = false;             // norms and dropout split over the tensor-parallel group
+  bool ends_as_layers = false;                // embedding and loss count as layers where the stages are cut
+  std::optional<int64_t> expert = {};         // EP: ranks that share a layer's routed experts; it divides TP x CP x DP
+  std::optional<int64_t> expert_tensor = {};  // ETP: ranks that split one routed expert
   int64_t zero_stage = 0;  // state that the data-parallel ranks shard: 1 optimizer, 2 also gradients, 3 also weights
   int64_t expert_ranks() const { return expert.value_or(1); }
   int64_t expert_tensor_ranks() const { return expert_tensor.value_or(1); }
@@ -188,10 +188,10 @@ struct TrainSpec {
   int64_t seed = 42;
   int64_t threads = 0;  // CPU threads; 0: all that this process may use
   Recompute recompute = Recompute::none;
-  std::optional<Offload> offload;        // unstated: none
-  std::optional<Routing> routing;        // of a mixture of experts; unstated: learned
-  std::optional<Dispatcher> dispatcher;  // of a mixture of experts; unstated: all-to-all
-  LossScaleSpec loss_scale;              // fp16 only
+  std::optional<Offload> offload;             // unstated: none
+  std::optional<Routing> routing = {};        // of a mixture of experts; unstated: learned
+  std::optional<Dispatcher> dispatcher = {};  // of a mixture of experts; unstated: all-to-all
+  LossScaleSpec loss_scale;                   // fp16 only
   AnomalySpec anomalies;
   EvaluationSpec evaluation;
   CheckpointSpec checkpoint;

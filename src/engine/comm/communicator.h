@@ -64,6 +64,9 @@ class Communicator {
   // own = this rank's block of the sum of `all` over the ranks. own may be its own place inside all; all is
   // overwritten.
   virtual TransferPtr start_reduce_scatter(CommBuffer all, CommBuffer own) = 0;
+  // Both have one block for each rank, of equal sizes: block r of `from` becomes block rank() of `to` on rank r. They
+  // share no memory.
+  virtual TransferPtr start_all_to_all(CommBuffer from, CommBuffer to) = 0;
   // Point to point: matched by (peer, tag), in order. Tags are 0 … 32767.
   virtual TransferPtr start_send(CommBuffer values, int to, int tag) = 0;
   virtual TransferPtr start_receive(CommBuffer values, int from, int tag) = 0;
@@ -88,6 +91,11 @@ class Communicator {
   template <class T>
   void reduce_scatter(T* all, int64_t count, T* own) {
     start_reduce_scatter(comm_buffer(all, count * size()), comm_buffer(own, count))->wait();
+  }
+  // `count` values for each rank.
+  template <class T>
+  void all_to_all(const T* from, int64_t count, T* to) {
+    start_all_to_all(comm_buffer(from, count * size()), comm_buffer(to, count * size()))->wait();
   }
 };
 

@@ -77,6 +77,10 @@ class SelfCommunicator : public Communicator {
     copy_values(all, own);
     return std::make_unique<NoTransfer>();
   }
+  TransferPtr start_all_to_all(CommBuffer from, CommBuffer to) override {
+    copy_values(from, to);
+    return std::make_unique<NoTransfer>();
+  }
   TransferPtr start_send(CommBuffer values, int to, int tag) override {
     CHECK(to == 0);
     mailbox_->post_send(values, tag);

@@ -13,12 +13,7 @@ std::vector<Problem> check_trainable(const ModelSpec& model, const std::string& 
       problems.push_back({"the native trainer does not support " + what, where,
                           "choose a dense Llama, Qwen, Mistral or GPT shape with even head sizes"});
   };
-  refuse(model.experts.has_value(), "mixtures of experts");
-  refuse(model.latent_attention.has_value(), "latent attention (MLA)");
-  refuse(model.mamba.has_value(), "state-space layers");
-  refuse(model.attention_sinks.value_or(false), "attention sinks");
-  refuse(model.prediction_layers.value_or(0) > 0, "layers that predict further tokens (MTP)");
-  refuse(model.full_attention_layers.value_or(0) > 0, "layers with and without a sliding window");
+  for (const std::string& part : list_special_parts(model)) refuse(true, part);
   refuse(model.position == PositionKind::rope && model.head_dim % 2 != 0,
          "odd head sizes with rotary positions (head_dim)");
   return problems;

@@ -13,7 +13,8 @@ namespace {
 constexpr MeasuringRule k_collective_rule = {
     .warm_seconds = 0.02, .window_seconds = 0.02, .longest_seconds = 0.3, .noise = 0.02, .least_windows = 5};
 constexpr CollectiveKind k_kinds[] = {CollectiveKind::all_reduce, CollectiveKind::all_gather,
-                                      CollectiveKind::reduce_scatter, CollectiveKind::send_receive};
+                                      CollectiveKind::reduce_scatter, CollectiveKind::all_to_all,
+                                      CollectiveKind::send_receive};
 
 // The ranks, and the memory of each in which the data lie.
 struct CollectiveGround {
@@ -45,6 +46,7 @@ void run_once(CollectiveKind kind, Communicator& world, Data& data) {
     case CollectiveKind::all_reduce: return world.all_reduce(all, data.count);
     case CollectiveKind::all_gather: return world.all_gather(own, data.block, all);
     case CollectiveKind::reduce_scatter: return world.reduce_scatter(all, data.block, own);
+    case CollectiveKind::all_to_all: return world.all_to_all(all, data.block, data.received.as<float>());
     case CollectiveKind::send_receive: return send_to_next(world, data);
   }
 }
@@ -102,6 +104,7 @@ double bus_factor(CollectiveKind kind, int ranks) {
     case CollectiveKind::all_reduce: return 2 * others;
     case CollectiveKind::all_gather: return others;
     case CollectiveKind::reduce_scatter: return others;
+    case CollectiveKind::all_to_all: return others;
     case CollectiveKind::send_receive: return 1;
   }
   CHECK(!"a collective");
@@ -114,7 +117,8 @@ CollectiveReport measure_collectives(Communicator& group, Device& device, const 
   for (const CollectiveKind kind : k_kinds)
     for (const int64_t bytes : sizes) report.rates.push_back(measure_collective(kind, bytes, {group, device}));
   report.how = fmt::format(
-      "median of windows of {} s, by the slowest rank, until they agree to {} % or for {} s; fp32, in place, {} ranks "
+      "median of windows of {} s, by the slowest rank, until they agree to {} % or for {} s; fp32, sums and gathers in "
+      "place, {} ranks "
       "with {}; bus bandwidth as nccl-tests defines it",
       k_collective_rule.window_seconds, k_collective_rule.noise * 100, k_collective_rule.longest_seconds, group.size(),
       device.is_host() ? "one thread each" : fmt::format("a GPU each, {}", device.name()));

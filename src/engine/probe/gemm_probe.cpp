@@ -4,6 +4,7 @@
 #include <oneapi/dnnl/dnnl.h>
 
 #include <algorithm>
+#include <memory>
 
 #include "base/check.h"
 #include "device/parallel.h"
@@ -52,25 +53,21 @@ std::string describe_rule(size_t shapes, const GemmRate& best) {
       version->major, version->minor, version->patch, thread_count());
 }
 
-struct LinearLayer {
-  const char* name;
-  int64_t inputs, outputs, count;
-};
-
-std::vector<LinearLayer> linear_layers(const ModelSpec& model) {
-  const int64_t heads = model.num_attention_heads + 2 * model.num_key_value_heads;
-  const int64_t branches = model.mlp == MlpKind::swiglu ? 2 : 1;
-  return {{"qkv", model.hidden_size, heads * model.head_dim, model.num_layers},
-          {"out", model.num_attention_heads * model.head_dim, model.hidden_size, model.num_layers},
-          {"up", model.hidden_size, branches * model.ffn_hidden_size, model.num_layers},
-          {"down", model.ffn_hidden_size, model.hidden_size, model.num_layers},
-          {"head", model.hidden_size, model.vocab_size, 1}};
+TimedProducts<Measured> time_products(const std::vector<ProductShape>& shapes, ProductFormat format) {
+  std::vector<std::unique_ptr<Product>> products;
+  for (const ProductShape& shape : shapes) products.push_back(make_product(shape, format));
+  const Measured measured = measure(k_gemm_rule, thread_count(), [&] {
+    for (const auto& product : products) product->run();
+  });
+  return {measured.fastest_seconds, measured};
 }
 
-int64_t limit_tokens(const LinearLayer& layer, int64_t tokens, double most_flops) {
-  const double flops_per_token = 2.0 * static_cast<double>(layer.inputs) * static_cast<double>(layer.outputs);
-  const auto most = static_cast<int64_t>(most_flops / flops_per_token) / k_fewest_tokens * k_fewest_tokens;
-  return std::min(tokens, std::max(most, k_fewest_tokens));
+std::vector<GroupedRate<Measured>> measure_groups(const std::vector<ModelGroup>& groups, ProductFormat format) {
+  std::vector<GroupedRate<Measured>> rates;
+  for (const ModelGroup& group : groups)
+    add_grouped_rates(rates, group.shape,
+                      [&](const std::vector<ProductShape>& shapes) { return time_products(shapes, format); });
+  return rates;
 }
 
 }  // namespace
@@ -104,19 +101,6 @@ std::optional<GemmPeak> measure_gemm_peak(Precision precision, int threads) {
   return peak;
 }
 
-std::vector<ModelProduct> model_products(const ModelSpec& model, int64_t tokens, double most_flops) {
-  CHECK(tokens > 0);
-  std::vector<ModelProduct> products;
-  for (const LinearLayer& layer : linear_layers(model)) {
-    const int64_t rows = limit_tokens(layer, tokens, most_flops);
-    using enum ProductPass;
-    products.push_back({{layer.name, forward, rows, layer.outputs, layer.inputs}, layer.count});
-    products.push_back({{layer.name, dgrad, rows, layer.inputs, layer.outputs}, layer.count});
-    products.push_back({{layer.name, wgrad, layer.inputs, layer.outputs, rows}, layer.count});
-  }
-  return products;
-}
-
 std::optional<ModelRate> measure_model_products(const ModelSpec& model, int64_t tokens, ProductFormat format,
                                                 int threads) {
   const std::vector<ModelProduct> products = model_products(model, tokens);
@@ -133,7 +117,16 @@ std::optional<ModelRate> measure_model_products(const ModelSpec& model, int64_t 
     work += flops;
     time += flops / measured->shapes[i].flops_per_second;
   }
-  return ModelRate{model.name, tokens, std::move(*measured), work / time};
+  ModelRate rate{model.name, tokens, std::move(*measured), std::nullopt, 0};
+  if (model.experts) {
+    const std::vector<ModelGroup> groups = expert_products(model, tokens);
+    rate.grouped = measure_groups(groups, format);
+    // As the others: per token.
+    for (const ModelGroup& group : groups) work += group.step_flops / static_cast<double>(tokens);
+    time += seconds_of_groups(groups, *rate.grouped) / static_cast<double>(tokens);
+  }
+  rate.flops_per_second = work / time;
+  return rate;
 }
 
 }  // namespace tprimat::engine

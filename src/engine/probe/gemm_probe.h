@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "probe/grouped_rate.h"
 #include "probe/measuring.h"
 #include "probe/product.h"
 #include "result/probe_report.h"
@@ -25,24 +26,12 @@ std::optional<GemmPeak> measure_gemm_peak(Precision precision, int threads);
 // The same for given products, which must not be none.
 std::optional<GemmPeak> measure_products(const std::vector<ProductShape>& shapes, ProductFormat format, int threads);
 
-// The matrix products of a model's linear layers on one device over `tokens` tokens (MBS·SL), each forward, dgrad and
-// wgrad: qkv (one product), out, up (SwiGLU: gate and up in one), down, head. Attention's own products are not among
-// them. A product of more than `most_flops` is measured over fewer tokens, at least k_fewest_tokens.
-inline constexpr double k_max_product_flops = 4e10;
-inline constexpr int64_t k_fewest_tokens = 256;
-
-struct ModelProduct {
-  ProductShape shape;
-  int64_t count = 1;  // in one pass over a micro-batch: the model's layers, or 1 for the head
-};
-std::vector<ModelProduct> model_products(const ModelSpec& model, int64_t tokens,
-                                         double most_flops = k_max_product_flops);
-
 // What a model's own products achieve.
 struct ModelRate {
   std::string model;
   int64_t tokens = 0;
   GemmPeak products;
+  std::optional<std::vector<GroupedRate<Measured>>> grouped;  // of routed experts
   double flops_per_second = 0;  // all products of a step one after the other: sum of FLOPs / sum of times
 
   static constexpr auto fields() {
@@ -50,6 +39,7 @@ struct ModelRate {
     return field_list(field("model", &M::model, "key of the model in the config"),
                       field("tokens", &M::tokens, "tokens of a micro-batch, MBS x SL"),
                       field("products", &M::products, "rate of each product"),
+                      field("grouped", &M::grouped, "rate of the routed experts' products; absent: a dense model"),
                       field("flops_per_second", &M::flops_per_second, "aggregate rate of all products in a step"));
   }
 };

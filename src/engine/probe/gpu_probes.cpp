@@ -49,14 +49,45 @@ std::optional<std::vector<GpuRate>> measure_rates(const GpuMachine& machine, con
   return rates;
 }
 
-// All products of a step one after the other, each as often as the model has it.
-double rate_together(const std::vector<ModelProduct>& products, const std::vector<GpuRate>& rates) {
-  double work = 0, time = 0;
-  for (size_t i = 0; i < products.size(); ++i) {
-    const double flops = products[i].shape.flops() * static_cast<double>(products[i].count);
-    work += flops;
-    time += flops / rates[i].flops_per_second;
+// The products of several experts, one after the other.
+TimedProducts<DeviceMeasured> time_together(const GpuMachine& machine, const GpuProbePlan& plan,
+                                            const std::vector<ProductShape>& shapes, Precision precision) {
+  std::vector<std::unique_ptr<GpuProduct>> products;
+  for (const ProductShape& shape : shapes)
+    products.push_back(make_gpu_product(machine, shape, precision, shapes.size() == 1));
+  const DeviceMeasured measured = measure_on_device(*machine.device, plan.rule, [&] {
+    for (const auto& product : products) product->run();
+  });
+  return {measured.median_seconds, measured};
+}
+
+// Nothing where the model has no experts, or the library no kernel for one of their products.
+std::optional<std::vector<GroupedRate<DeviceMeasured>>> measure_groups(const GpuMachine& machine,
+                                                                       const GpuProbePlan& plan, Precision precision) {
+  if (plan.groups.empty()) return std::nullopt;
+  std::vector<GroupedRate<DeviceMeasured>> rates;
+  try {
+    for (const ModelGroup& group : plan.groups)
+      add_grouped_rates(rates, group.shape, [&](const std::vector<ProductShape>& shapes) {
+        return time_together(machine, plan, shapes, precision);
+      });
+    return rates;
+  } catch (const Error&) {
+    return std::nullopt;
   }
+}
+
+// All products of a step one after the other, each as often as the model has it; nothing where some were not measured.
+std::optional<double> rate_together(const GpuProbePlan& plan, const GpuPeak& peak) {
+  if (!plan.groups.empty() && !peak.grouped) return std::nullopt;
+  double work = 0, time = 0;
+  for (size_t i = 0; i < plan.products.size(); ++i) {
+    const double flops = plan.products[i].shape.flops() * static_cast<double>(plan.products[i].count);
+    work += flops;
+    time += flops / peak.products[i].flops_per_second;
+  }
+  for (const ModelGroup& group : plan.groups) work += group.step_flops;
+  if (peak.grouped) time += seconds_of_groups(plan.groups, *peak.grouped);
   return work / time;
 }
 
@@ -202,14 +233,16 @@ GpuProbeReport run_gpu_probes(const GpuMachine& machine, const GpuProbePlan& pla
        {Precision::fp32, Precision::tf32, Precision::bf16, Precision::fp16, Precision::fp8}) {
     watch.begin();
     auto rates = measure_rates(machine, plan, precision);
+    auto groups = rates ? measure_groups(machine, plan, precision) : std::nullopt;
     const GpuConditions conditions = watch.end();
     if (!rates) {
       report.no_kernels.push_back(precision);
       continue;
     }
-    report.matmul.push_back(make_peak(precision, std::move(*rates), part));
-    report.matmul.back().conditions = conditions;
-    report.matmul.back().model_flops_per_second = rate_together(plan.products, report.matmul.back().products);
+    GpuPeak& peak = report.matmul.emplace_back(make_peak(precision, std::move(*rates), part));
+    peak.conditions = conditions;
+    peak.grouped = std::move(groups);
+    peak.model_flops_per_second = rate_together(plan, peak);
   }
   machine.products->tf32 = false;
   if (!plan.measures_memory) return report;

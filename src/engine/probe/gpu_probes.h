@@ -10,8 +10,9 @@
 #include "device/accelerator.h"
 #include "ops/op_table.h"
 #include "ops/product_settings.h"
-#include "probe/gemm_probe.h"
+#include "probe/grouped_rate.h"
 #include "probe/measuring.h"
+#include "probe/model_products.h"
 #include "probe/product.h"
 #include "spec/names.h"
 #include "telemetry/sensor_summary.h"
@@ -38,8 +39,10 @@ class GpuProduct {
 };
 
 // Nothing for fp8 where the device has no units for it. The tf32 of GpuMachine::products is set by this. Throws Error
-// where memory runs out, and by run() where the library has no kernel for it.
-std::unique_ptr<GpuProduct> make_gpu_product(const GpuMachine& machine, const ProductShape& shape, Precision precision);
+// where memory runs out, and by run() where the library has no kernel for it. `alone`: nothing else runs between two
+// calls; one of several products keeps its inputs, since the others' take the cache.
+std::unique_ptr<GpuProduct> make_gpu_product(const GpuMachine& machine, const ProductShape& shape, Precision precision,
+                                             bool alone = true);
 
 // How one figure of a GPU is measured: as on a processor (measuring.h), by the GPU's own events; its rate is that of
 // the median window, which a GPU sustains once its clock has gone down under the load.
@@ -107,6 +110,7 @@ struct GpuPeak {
   std::optional<double> model_flops_per_second;  // all of a model's products of a step together
   GpuConditions conditions;
   std::vector<GpuRate> products;
+  std::optional<std::vector<GroupedRate<DeviceMeasured>>> grouped;  // of routed experts
 
   static constexpr auto fields() {
     using G = GpuPeak;
@@ -118,7 +122,8 @@ struct GpuPeak {
               "aggregate rate of all products in a step of the "
               "model"),
         field("conditions", &G::conditions, "GPU state during the measurement"),
-        field("products", &G::products, "rate of each product"));
+        field("products", &G::products, "rate of each product"),
+        field("grouped", &G::grouped, "rate of the routed experts' products; absent: a dense model, or no kernels"));
   }
 };
 
@@ -189,11 +194,13 @@ std::unique_ptr<GpuWatch> watch_gpu(Platform platform, int64_t index);
 
 struct GpuProbePlan {
   std::vector<ModelProduct> products;
+  std::vector<ModelGroup> groups;  // of routed experts
   MeasuringRule rule = k_gpu_rule;
   size_t memory_bytes = size_t{1} << 30;  // of each array that is walked through
   bool measures_memory = true;            // and transfers and launches
 };
 inline constexpr double k_any_product_flops = 1e18;  // no product of a model is cut for a GPU
+inline constexpr GroupLimits k_gpu_group_limits = {k_any_product_flops, int64_t{1} << 30};  // 4 GiB in fp32
 // Squares, and the products of an MLP and a head of width 4096 over 8192 tokens.
 GpuProbePlan standard_gpu_plan();
 

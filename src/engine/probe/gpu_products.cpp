@@ -43,12 +43,12 @@ struct Sizes {
 template <class T>
 class PlainProduct : public GpuProduct {
  public:
-  PlainProduct(const GpuMachine& machine, const OpTable<T>& ops, const ProductShape& shape)
+  PlainProduct(const GpuMachine& machine, const OpTable<T>& ops, const ProductShape& shape, bool alone)
       : ops_(ops),
         pass_(shape.pass),
         sizes_{shape.m, shape.n, shape.k},
         count_(sizes_.left() + sizes_.right()),
-        copies_(copies_of(static_cast<size_t>(count_) * sizeof(T))),
+        copies_(alone ? copies_of(static_cast<size_t>(count_) * sizeof(T)) : 1),
         inputs_(*machine.device, copies_ * static_cast<size_t>(count_) * sizeof(T)),
         output_(*machine.device, static_cast<size_t>(sizes_.m * sizes_.n) * sizeof(float)) {
     fill_randomly(*machine.device, inputs_.as<T>(), copies_ * static_cast<size_t>(count_));
@@ -83,12 +83,12 @@ class PlainProduct : public GpuProduct {
 // Both operands have the summed dimension innermost, whatever the pass.
 class Fp8ProbeProduct : public GpuProduct {
  public:
-  Fp8ProbeProduct(const GpuMachine& machine, const ProductShape& shape)
+  Fp8ProbeProduct(const GpuMachine& machine, const ProductShape& shape, bool alone)
       : ops_(*machine.bf16_ops),
         pass_(shape.pass),
         sizes_{shape.m, shape.n, shape.k},
         count_(sizes_.left() + sizes_.right()),
-        copies_(copies_of(static_cast<size_t>(count_))),
+        copies_(alone ? copies_of(static_cast<size_t>(count_)) : 1),
         inputs_(*machine.device, copies_ * static_cast<size_t>(count_)),
         scales_(*machine.device, 6 * sizeof(float)),
         output_(*machine.device, static_cast<size_t>(sizes_.m * sizes_.n) * sizeof(float)) {
@@ -139,18 +139,18 @@ class Fp8ProbeProduct : public GpuProduct {
 
 }  // namespace
 
-std::unique_ptr<GpuProduct> make_gpu_product(const GpuMachine& machine, const ProductShape& shape,
-                                             Precision precision) {
+std::unique_ptr<GpuProduct> make_gpu_product(const GpuMachine& machine, const ProductShape& shape, Precision precision,
+                                             bool alone) {
   machine.products->tf32 = precision == Precision::tf32;
   switch (precision) {
     case Precision::fp32:
-    case Precision::tf32: return std::make_unique<PlainProduct<float>>(machine, *machine.f32_ops, shape);
-    case Precision::bf16: return std::make_unique<PlainProduct<bf16>>(machine, *machine.bf16_ops, shape);
-    case Precision::fp16: return std::make_unique<PlainProduct<f16>>(machine, *machine.f16_ops, shape);
+    case Precision::tf32: return std::make_unique<PlainProduct<float>>(machine, *machine.f32_ops, shape, alone);
+    case Precision::bf16: return std::make_unique<PlainProduct<bf16>>(machine, *machine.bf16_ops, shape, alone);
+    case Precision::fp16: return std::make_unique<PlainProduct<f16>>(machine, *machine.f16_ops, shape, alone);
     case Precision::fp8: break;
   }
   if (machine.bf16_ops->fp8_matmul == nullptr) return nullptr;
-  return std::make_unique<Fp8ProbeProduct>(machine, shape);
+  return std::make_unique<Fp8ProbeProduct>(machine, shape, alone);
 }
 
 }  // namespace tprimat::engine

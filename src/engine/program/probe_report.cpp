@@ -29,6 +29,31 @@ TextTable product_table() {
   return {{"probe", "product", "pass", "m x n x k", "rate", "of peak", "noise"}, {}, {4, 5, 6}};
 }
 
+constexpr const char* k_grouped_columns[] = {
+    "probe", "products", "pass", "load", "experts", "tokens each, most", "inputs x outputs",
+    "rate",  "of plain", "noise"};
+
+template <class M>
+void add_groups(TextTable& table, std::string_view precision, const std::vector<GroupedRate<M>>& rates) {
+  for (const GroupedRate<M>& rate : rates)
+    table.rows.push_back({fmt::format("{} matmul", precision), rate.name, std::string(enum_name(rate.pass)),
+                          std::string(enum_name(rate.load)), std::to_string(rate.experts),
+                          fmt::format("{}, {}", rate.tokens, rate.fullest),
+                          fmt::format("{} x {}", rate.inputs, rate.outputs), format_si(rate.flops_per_second, "FLOP/s"),
+                          format_percent(rate.share_of_plain), format_noise(rate.measured)});
+}
+
+// Of routed experts; `add` fills the table.
+std::string render_groups(const auto& add) {
+  TextTable table{{std::begin(k_grouped_columns), std::end(k_grouped_columns)}, {}, {4, 5, 7, 8, 9}};
+  add(table);
+  if (table.rows.empty()) return "";
+  return fmt::format(
+      "{}\nproducts of routed experts: one for each expert, one after the other; of plain: beside one product of all "
+      "their tokens\n\n",
+      render_text(table));
+}
+
 std::string explain_noise() {
   return "noise: scaled median deviation of the windows; * the time limit was reached before they agreed\n";
 }
@@ -77,6 +102,13 @@ std::string name_of(const GemmPeak& peak, const GemmRate& shape) {
 void add_slowed(Touched& slowed, const std::vector<GemmPeak>& peaks) {
   for (const GemmPeak& peak : peaks)
     for (const GemmRate& shape : peak.shapes) slowed.add(shape.measured.slowed, name_of(peak, shape));
+}
+
+template <class M>
+void add_slowed_groups(Touched& slowed, std::string_view precision, const std::vector<GroupedRate<M>>& rates) {
+  for (const GroupedRate<M>& rate : rates)
+    slowed.add(rate.measured.slowed, fmt::format("{} {} {} of {} experts, {}", precision, rate.name,
+                                                 enum_name(rate.pass), rate.experts, enum_name(rate.load)));
 }
 
 std::vector<std::string> list_taken(const std::vector<GemmPeak>& peaks) {
@@ -174,7 +206,11 @@ std::string render_model_probe(const ModelProbeReport& report) {
                           model.model, format_rate(model.flops_per_second, model.products.precision),
                           format_percent(model.flops_per_second / peak));
   }
-  return fmt::format("{}, {} threads\n\n{}\n{}\n{}{}", report.cpu, report.threads, render_text(table), totals,
+  const std::string groups = render_groups([&](TextTable& grouped) {
+    for (const ModelRate& model : report.models)
+      if (model.grouped) add_groups(grouped, enum_name(model.products.precision), *model.grouped);
+  });
+  return fmt::format("{}, {} threads\n\n{}\n{}{}\n{}{}", report.cpu, report.threads, render_text(table), groups, totals,
                      describe_rules(report.matmul), explain_noise());
 }
 
@@ -191,7 +227,10 @@ std::string render_collectives(const CollectiveReport& report) {
 std::vector<std::string> list_disturbances(const ModelProbeReport& report) {
   std::vector<std::string> list = list_taken(report.matmul);
   Touched slowed;
-  for (const ModelRate& model : report.models) add_slowed(slowed, {model.products});
+  for (const ModelRate& model : report.models) {
+    add_slowed(slowed, {model.products});
+    if (model.grouped) add_slowed_groups(slowed, enum_name(model.products.precision), *model.grouped);
+  }
   slowed.tell(list, k_slowed);
   return list;
 }
@@ -222,21 +261,28 @@ std::vector<std::string> list_disturbances(const CollectiveReport& report) {
 std::string render_gpu_probe(const GpuProbeReport& report) {
   const std::string part = report.part ? fmt::format("{} ({})", report.gpu, *report.part)
                                        : fmt::format("{} (not in the hardware catalogue)", report.gpu);
+  const std::string groups = render_groups([&](TextTable& grouped) {
+    for (const GpuPeak& peak : report.matmul)
+      if (peak.grouped) add_groups(grouped, enum_name(peak.precision), *peak.grouped);
+  });
   return fmt::format(
-      "{}\n\n{}\n{}{}{}\nrates: median window; noise: scaled median deviation of the windows, * the time "
+      "{}\n\n{}\n{}{}{}{}\nrates: median window; noise: scaled median deviation of the windows, * the time "
       "limit was reached before they agreed\n",
-      part, render_products(report), render_peaks(report), render_transfers(report), render_launch(report.launch));
+      part, render_products(report), groups, render_peaks(report), render_transfers(report),
+      render_launch(report.launch));
 }
 
 std::vector<std::string> list_disturbances(const GpuProbeReport& report) {
   std::vector<std::string> list;
-  for (const GpuPeak& peak : report.matmul)
+  Touched groups;
+  for (const GpuPeak& peak : report.matmul) {
     for (const GpuRate& rate : peak.products)
       if (rate.measured.slowed)
-        list.push_back(
-            fmt::format("{} {} {} x {} x {}: over 5 % slower in the second half of the measurement (a lower clock or "
-                        "other load)",
-                        enum_name(peak.precision), enum_name(rate.pass), rate.m, rate.n, rate.k));
+        list.push_back(fmt::format("{} {} {} x {} x {}: {}", enum_name(peak.precision), enum_name(rate.pass), rate.m,
+                                   rate.n, rate.k, k_slowed));
+    if (peak.grouped) add_slowed_groups(groups, enum_name(peak.precision), *peak.grouped);
+  }
+  groups.tell(list, k_slowed);
   return list;
 }
 

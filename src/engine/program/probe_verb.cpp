@@ -79,6 +79,7 @@ ExitStatus probe_model(const Session& session, const ProbeOptions& options) {
 GpuProbePlan plan_gpu_probe(const ProbedModel& model) {
   GpuProbePlan plan;
   plan.products = model_products(model.spec, model.tokens, k_any_product_flops);
+  plan.groups = expert_products(model.spec, model.tokens, k_gpu_group_limits);
   plan.measures_memory = false;
   return plan;
 }

@@ -166,6 +166,8 @@ StepRecord to_record(const ExtractedStep& step, int64_t first) {
   record.memory_allocated_gb = step.memory_allocated_gb.to_optional();
   record.memory_reserved_gb = step.memory_reserved_gb.to_optional();
   record.loss_scale = step.loss_scale.to_optional();
+  record.expert_load = step.expert_load.to_optional();
+  record.dropped_share = step.dropped_share.to_optional();
   if (step.tokens.finite()) record.tokens = static_cast<int64_t>(*step.tokens);
   if (step.skipped) record.skipped = true;
   return record;

@@ -11,6 +11,7 @@
 #include "result/kinds.h"
 #include "result/time_to_train.h"
 #include "result/training_settings.h"
+#include "spec/experts.h"
 #include "spec/names.h"
 #include "text/fields.h"
 
@@ -45,6 +46,8 @@ struct ExtractedStep {
   Figure skipped_updates;  // since the record before, where the log counts or marks them
   Figure power_watts_per_gpu, energy_joules_per_gpu;
   Figure memory_allocated_gb, memory_reserved_gb, memory_used_gb;  // GB = 1e9 bytes; used: as the driver counts it
+  Figure expert_load, dropped_share;                               // as in StepRecord
+  Figure aux_loss, z_loss;  // of a mixture's router, as the log prints them: maybe without their coefficients
 };
 
 // A figure of a step by its name in a log.
@@ -79,9 +82,11 @@ struct LoggedFacts : TrainingSettings {
   std::optional<int64_t> trainable_parameters;  // those not frozen, such as adapters; absent: all
   std::optional<int64_t> frozen_parameters;     // the others; both may count the part of one rank
   std::optional<int64_t> tensor_parallel, pipeline_parallel, data_parallel, context_parallel, accumulation_steps,
-      virtual_pipeline, zero_stage;
+      virtual_pipeline, expert_parallel, expert_tensor_parallel, zero_stage;
   std::optional<bool> sequence_parallel;
-  std::optional<double> peak_flops;  // per device, as the framework assumes it, FLOP/s
+  std::optional<Routing> routing;        // of a mixture of experts
+  std::optional<Dispatcher> dispatcher;  // likewise
+  std::optional<double> peak_flops;      // per device, as the framework assumes it, FLOP/s
 
   // Number of steps of the training, as records state it: an entry for each line where it changes.
   struct StatedTotal {
@@ -111,9 +116,12 @@ struct LoggedFacts : TrainingSettings {
         field("context parallel", &F::context_parallel, ""), field("gradient accumulation", &F::accumulation_steps, ""),
         field("warm-up steps", &F::warmup_steps, ""), field("seed", &F::seed, ""),
         field("virtual pipeline", &F::virtual_pipeline, ""), field("ZeRO stage", &F::zero_stage, ""),
-        field("sequence parallel", &F::sequence_parallel, ""), field("learning rate", &F::learning_rate, ""),
-        field("minimum learning rate", &F::min_learning_rate, ""), field("weight decay", &F::weight_decay, ""),
-        field("gradient clipping", &F::clip_grad_norm, ""), field("assumed peak (FLOP/s)", &F::peak_flops, ""));
+        field("expert parallel", &F::expert_parallel, ""),
+        field("expert tensor parallel", &F::expert_tensor_parallel, ""), field("routing", &F::routing, ""),
+        field("dispatcher", &F::dispatcher, ""), field("sequence parallel", &F::sequence_parallel, ""),
+        field("learning rate", &F::learning_rate, ""), field("minimum learning rate", &F::min_learning_rate, ""),
+        field("weight decay", &F::weight_decay, ""), field("gradient clipping", &F::clip_grad_norm, ""),
+        field("assumed peak (FLOP/s)", &F::peak_flops, ""));
   }
 };
 

@@ -43,13 +43,27 @@ void merge_step(ExtractedStep& kept, const ExtractedStep& other) {
     kept.time_source = other.time_source, kept.time_seconds = other.time_seconds;
     kept.time_low = other.time_low, kept.time_high = other.time_high;
   }
-  for (const auto member :
-       {&ExtractedStep::unix_time, &ExtractedStep::loss, &ExtractedStep::learning_rate, &ExtractedStep::grad_norm,
-        &ExtractedStep::loss_scale, &ExtractedStep::global_batch_size, &ExtractedStep::tokens,
-        &ExtractedStep::samples_seen, &ExtractedStep::tokens_seen, &ExtractedStep::tflops_per_gpu, &ExtractedStep::mfu,
-        &ExtractedStep::tokens_per_second, &ExtractedStep::tokens_per_second_per_gpu,
-        &ExtractedStep::samples_per_second, &ExtractedStep::power_watts_per_gpu, &ExtractedStep::energy_joules_per_gpu,
-        &ExtractedStep::skipped_updates})
+  for (const auto member : {&ExtractedStep::unix_time,
+                            &ExtractedStep::loss,
+                            &ExtractedStep::learning_rate,
+                            &ExtractedStep::grad_norm,
+                            &ExtractedStep::loss_scale,
+                            &ExtractedStep::global_batch_size,
+                            &ExtractedStep::tokens,
+                            &ExtractedStep::samples_seen,
+                            &ExtractedStep::tokens_seen,
+                            &ExtractedStep::tflops_per_gpu,
+                            &ExtractedStep::mfu,
+                            &ExtractedStep::tokens_per_second,
+                            &ExtractedStep::tokens_per_second_per_gpu,
+                            &ExtractedStep::samples_per_second,
+                            &ExtractedStep::power_watts_per_gpu,
+                            &ExtractedStep::energy_joules_per_gpu,
+                            &ExtractedStep::skipped_updates,
+                            &ExtractedStep::expert_load,
+                            &ExtractedStep::dropped_share,
+                            &ExtractedStep::aux_loss,
+                            &ExtractedStep::z_loss})
     fill(kept.*member, other.*member);
   for (const auto member :
        {&ExtractedStep::memory_allocated_gb, &ExtractedStep::memory_reserved_gb, &ExtractedStep::memory_used_gb})

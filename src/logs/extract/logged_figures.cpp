@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "extract/logged_routing.h"
 #include "result/summary.h"
 
 namespace tprimat::logs {
@@ -84,6 +85,7 @@ void add_logged_figures(RunResult& result, const ReadLog& read) {
   Course course;
   for (const ExtractedStep& step : placed) course.push_back(&step);
   add_rates(result, course);
+  fill_experts(result, read.log.facts, read.log.settings, course);
   label_steps(result, course);
   fill_memory(result, read.log, course);
   add_events(result, read, final_course(read.log));

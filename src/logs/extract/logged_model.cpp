@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <cmath>
-#include <initializer_list>
 #include <string_view>
 
 #include "base/error.h"
+#include "extract/common/expert_settings.h"
+#include "extract/common/setting_lines.h"
+#include "extract/logged_experts.h"
 #include "extract/scan_text.h"
 #include "result/consistency.h"
 #include "result/printed_settings.h"
@@ -17,110 +19,121 @@
 namespace tprimat::logs {
 namespace {
 
-// A configuration dump by any of the names that frameworks give a setting.
-class DumpedSettings {
- public:
-  explicit DumpedSettings(const std::map<std::string, std::string>& settings) : settings_(settings) {}
-
-  std::string_view word(std::initializer_list<const char*> keys) const {
-    for (const char* key : keys)
-      if (const auto found = settings_.find(key); found != settings_.end() && found->second != "None")
-        return found->second;
-    return {};
-  }
-  std::optional<int64_t> whole(std::initializer_list<const char*> keys) const {
-    const auto value = parse_whole(word(keys));
-    return value && *value > 0 ? value : std::nullopt;
-  }
-  bool is_true(std::initializer_list<const char*> keys) const {
-    const std::string_view value = word(keys);
-    return value == "True" || value == "true";
-  }
-  bool has(const char* key) const { return settings_.count(key) > 0; }
-
- private:
-  const std::map<std::string, std::string>& settings_;
-};
-
-// "expert_model_parallel_size 8", if the number of experts is not stated.
-std::string find_routing(const DumpedSettings& dump) {
-  if (dump.has("num_experts") || dump.has("num_moe_experts")) return "";  // "None" is an answer
-  if (!dump.word({"load_balancing_loss"}).empty()) return "load_balancing_loss";
-  for (const char* key :
-       {"expert_model_parallel_size", "model.expert_model_parallel_size", "parallelism.expert_parallel_degree"})
-    if (const auto ranks = dump.whole({key}); ranks && *ranks > 1)
-      return std::string(key) + " " + std::to_string(*ranks);
-  return "";
-}
-
-// Shapes that ModelSpec cannot describe: their FLOPs would be wrong.
-bool is_beyond_us(const DumpedSettings& dump) {
-  return dump.is_true({"multi_latent_attention"}) ||
-         dump.whole({"num_experts", "num_moe_experts", "num_local_experts", "n_routed_experts"}) ||
-         !find_routing(dump).empty() || dump.whole({"q_lora_rank", "kv_lora_rank"}) ||
-         dump.has("hybrid_override_pattern");
-}
-
 int64_t key_value_heads(const DumpedSettings& dump, int64_t heads) {
   const bool megatron = dump.has("group_query_attention");
   if (megatron && !dump.is_true({"group_query_attention"})) return heads;
-  return dump.whole({"num_query_groups", "num_key_value_heads"}).value_or(heads);
+  return dump.whole({"num_query_groups", "num_key_value_heads", "model_args.n_kv_heads"}).value_or(heads);
+}
+
+bool is_torchtitan(const DumpedSettings& dump) { return dump.has("model_args.dim"); }
+
+bool is_untied(const DumpedSettings& dump) {
+  const std::string_view tied = dump.word({"tie_word_embeddings", "share_embeddings_and_output_weights"});
+  if (is_torchtitan(dump)) return !dump.is_true({"model_args.enable_weight_tying"});
+  return dump.is_true({"untie_embeddings_and_output_weights"}) || tied == "False" || tied == "false";
 }
 
 // Megatron's defaults are those of GPT-3; a dump without the MLP does not suffice for FLOPs.
 void read_kinds(const DumpedSettings& dump, ModelSpec& model) {
+  const bool titan = is_torchtitan(dump);  // whose sparse models are all alike in these
   const std::string_view activation = dump.word({"hidden_act", "activation_function"});
-  model.mlp = dump.is_true({"swiglu"}) || activation == "silu" ? MlpKind::swiglu : MlpKind::gelu;
+  const bool gated = titan || dump.is_true({"swiglu", "gated_linear_unit"}) || activation == "silu";
+  model.mlp = gated ? MlpKind::swiglu : MlpKind::gelu;
   const std::string_view norm = dump.word({"normalization"});
-  model.norm = norm == "RMSNorm" || dump.has("rms_norm_eps") ? NormKind::rms : NormKind::layer;
+  model.norm = titan || norm == "RMSNorm" || dump.has("rms_norm_eps") ? NormKind::rms : NormKind::layer;
   const std::string_view position = dump.word({"position_embedding_type"});
-  model.position = position == "rope" || dump.has("rope_theta") ? PositionKind::rope : PositionKind::learned;
-  const bool untied = dump.is_true({"untie_embeddings_and_output_weights"}) ||
-                      dump.word({"tie_word_embeddings"}) == "False" || dump.word({"tie_word_embeddings"}) == "false";
-  model.tied_embeddings = !untied;
+  const bool rope = titan || position == "rope" || position == "yarn" || dump.has("rope_theta");
+  model.position = rope ? PositionKind::rope : PositionKind::learned;
+  model.tied_embeddings = !is_untied(dump);
   model.qkv_bias = dump.is_true({"add_qkv_bias"});
   model.linear_bias = dump.has("add_bias_linear") ? dump.is_true({"add_bias_linear"}) : model.mlp == MlpKind::gelu;
-  model.qk_norm = dump.is_true({"qk_layernorm"});
+  model.qk_norm = dump.is_true({"qk_layernorm", "model_args.qk_norm"});
 }
 
 bool states_mlp(const DumpedSettings& dump) {
-  return dump.has("swiglu") || dump.has("hidden_act") || dump.has("activation_function") || dump.has("n_embd");
+  return is_torchtitan(dump) ||
+         dump.has_any({"swiglu", "gated_linear_unit", "hidden_act", "activation_function", "n_embd"});
 }
 
-std::optional<ModelSpec> read_dump(const DumpedSettings& dump) {
-  const auto layers = dump.whole({"num_layers", "num_hidden_layers", "n_layer"});
-  const auto hidden = dump.whole({"hidden_size", "n_embd"});
-  const auto heads = dump.whole({"num_attention_heads", "n_head"});
-  const auto vocabulary = dump.whole({"vocab_size", "padded_vocab_size"});
-  if (!layers || !hidden || !heads || !vocabulary || is_beyond_us(dump)) return std::nullopt;
+struct DumpedShape {
+  std::optional<ModelSpec> model;
+  std::string why_not;
+};
+
+// The sizes that every model has. False: one of them is not stated.
+bool read_sizes(const DumpedSettings& dump, ModelSpec& model, std::string& why_not) {
+  std::string missing;
+  const auto take = [&](int64_t ModelSpec::*size, DumpedSettings::Names names) {
+    model.*size = dump.whole(names).value_or(0);
+    if (model.*size == 0) missing += fmt::format("{}{}", missing.empty() ? "" : ", ", *names.begin());
+  };
+  take(&ModelSpec::num_layers, {"num_layers", "num_hidden_layers", "n_layer", "model_args.n_layers"});
+  take(&ModelSpec::hidden_size, {"hidden_size", "n_embd", "model_args.dim"});
+  take(&ModelSpec::num_attention_heads, {"num_attention_heads", "n_head", "model_args.n_heads"});
+  take(&ModelSpec::vocab_size, {"vocab_size", k_tokenizer_vocabulary, "padded_vocab_size", "model_args.vocab_size"});
+  if (!missing.empty()) why_not = "it does not state " + missing;
+  return missing.empty();
+}
+
+// A GPT without the figure has 4 x hidden; any other size, or a gated MLP, must be stated, but for a model whose layers
+// all have experts.
+bool read_dense_mlp(const DumpedSettings& dump, bool is_sparse, ModelSpec& model) {
+  const auto inner =
+      dump.whole({"ffn_hidden_size", "intermediate_size", "n_inner", "model_args.inter_dim", "model_args.hidden_dim"});
+  const auto experts = dump.whole({"moe_ffn_hidden_size", "moe_intermediate_size", "model_args.moe_inter_dim"});
+  model.ffn_hidden_size = inner.value_or(is_sparse && experts ? *experts : 4 * model.hidden_size);
+  if (!inner && !(is_sparse && experts) && model.mlp != MlpKind::gelu) return false;
+  return states_mlp(dump) || model.ffn_hidden_size == 4 * model.hidden_size;
+}
+
+void read_attention(const DumpedSettings& dump, ModelSpec& model) {
+  model.num_key_value_heads = key_value_heads(dump, model.num_attention_heads);
+  model.head_dim = dump.whole({"kv_channels", "head_dim", "model_args.head_dim"})
+                       .value_or(model.hidden_size / model.num_attention_heads);
+  read_latent_attention(dump, model);
+  read_window(dump, model);
+}
+
+DumpedShape read_dump(const std::map<std::string, std::string>& settings) {
+  const DumpedSettings dump(settings);
+  const auto experts = stated_experts(settings);
   ModelSpec model;
+  std::string why_not = find_uncountable(dump);
+  if (!why_not.empty() || !read_sizes(dump, model, why_not)) return {{}, why_not};
+  constexpr int64_t k_max_size = int64_t{1} << 31;
+  if (model.hidden_size >= k_max_size || model.num_layers >= k_max_size) return {{}, "its sizes are impossible"};
+  if (!experts && !find_routing(settings).empty()) return {{}, "it does not state the number of experts"};
+  if (!experts && is_torchtitan(dump)) return {};  // its dense models are known by their names
   read_kinds(dump, model);
-  const auto inner = dump.whole({"ffn_hidden_size", "intermediate_size", "n_inner"});
-  // A GPT without the figure has 4 x hidden; any other size, or a gated MLP, must be stated.
-  if (!inner && model.mlp != MlpKind::gelu) return std::nullopt;
-  if (!states_mlp(dump) && (!inner || *inner != 4 * *hidden)) return std::nullopt;
-  model.num_layers = *layers;
-  model.hidden_size = *hidden;
-  model.ffn_hidden_size = inner.value_or(4 * *hidden);
-  model.num_attention_heads = *heads;
-  model.num_key_value_heads = key_value_heads(dump, *heads);
-  model.head_dim = dump.whole({"kv_channels", "head_dim"}).value_or(*hidden / *heads);
-  model.vocab_size = *vocabulary;
+  if (!read_dense_mlp(dump, experts.has_value(), model)) return {{}, "it does not state its MLPs"};
+  read_attention(dump, model);
   model.max_position_embeddings = dump.whole({"max_position_embeddings", "n_positions"}).value_or(1);
-  return model;
+  read_prediction_layers(dump, model);
+  if (!experts) return {model, ""};
+  model.experts.emplace();
+  if (!read_experts(dump, model, why_not)) return {{}, why_not};
+  model.experts->count = *experts;
+  return {model, ""};
 }
 
 }  // namespace
 
 std::optional<ModelSpec> find_named_model(const LoggedFacts& facts) {
   if (!facts.model) return std::nullopt;
-  // torchtitan's llama3 has the shapes of Llama 3.1 (torchtitan/models/llama3/__init__.py), and it prints the count of
-  // the whole model.
+  // torchtitan's names for shapes that are known by others (torchtitan/models/*/__init__.py). It prints the count of
+  // the whole model, and trains no layers that predict further tokens.
   constexpr double k_same = 0.02;
-  for (const auto& [own, known] :
-       {std::pair{"llama3 8B", "Llama 3.1 8B"}, {"llama3 70B", "Llama 3.1 70B"}, {"llama3 405B", "Llama 3.1 405B"}}) {
+  constexpr std::pair<std::string_view, std::string_view> k_titan_names[] = {{"llama3 8B", "Llama 3.1 8B"},
+                                                                             {"llama3 70B", "Llama 3.1 70B"},
+                                                                             {"llama3 405B", "Llama 3.1 405B"},
+                                                                             {"deepseek_v3 16B", "DeepSeek-V2-Lite"},
+                                                                             {"deepseek_v3 671B", "DeepSeek-V3 671B"},
+                                                                             {"gpt_oss 20b", "gpt-oss 20B"},
+                                                                             {"gpt_oss 120b", "gpt-oss 120B"}};
+  for (const auto& [own, known] : k_titan_names) {
     if (*facts.model != own) continue;
-    const auto model = find_model(known);
+    auto model = find_model(known);
+    if (model) model->prediction_layers.reset(), model->shared_prediction.reset();
     const auto parameters = model ? static_cast<double>(count_parameters(*model).total()) : 0;
     const bool is_other =
         facts.parameters && std::abs(static_cast<double>(*facts.parameters) - parameters) > k_same * parameters;
@@ -131,20 +144,30 @@ std::optional<ModelSpec> find_named_model(const LoggedFacts& facts) {
 
 LoggedShape read_logged_shape(const std::map<std::string, std::string>& settings) {
   const DumpedSettings dump(settings);
+  const int64_t shared = dump.whole({"n_shared_experts", "model_args.moe_args.num_shared_experts"}).value_or(0);
+  const auto inner = dump.whole({"moe_ffn_hidden_size", "moe_intermediate_size", "model_args.moe_inter_dim"});
+  auto shared_inner = dump.whole({"moe_shared_expert_intermediate_size", "shared_expert_intermediate_size"});
+  constexpr int64_t k_max_size = int64_t{1} << 31;
+  if (!shared_inner && inner && shared > 0 && shared < k_max_size && *inner < k_max_size)
+    shared_inner = shared * *inner;
   return {
-      .num_layers = dump.whole({"num_layers", "num_hidden_layers", "n_layer", "model.num_layers", "num_layers L"}),
-      .hidden_size = dump.whole({"hidden_size", "n_embd", "model.hidden_size", "channels C"}),
-      .ffn_hidden_size = dump.whole({"ffn_hidden_size", "intermediate_size", "n_inner", "model.ffn_hidden_size"}),
-      .num_attention_heads = dump.whole({"num_attention_heads", "n_head", "model.num_attention_heads", "num_heads NH"}),
-      .num_experts = dump.whole(
-          {"num_experts", "num_moe_experts", "num_local_experts", "n_routed_experts", "model.num_moe_experts"}),
-      .vocab_size = dump.whole({"vocab_size", "model.vocab_size", "vocab_size V", "padded_vocab_size"}),
-      .routing = find_routing(dump)};
+      .num_layers = dump.whole({"num_layers", "num_hidden_layers", "n_layer", "num_layers L", "model_args.n_layers"}),
+      .hidden_size = dump.whole({"hidden_size", "n_embd", "channels C", "model_args.dim"}),
+      .ffn_hidden_size = dump.whole({"ffn_hidden_size", "intermediate_size", "n_inner", "model_args.inter_dim"}),
+      .num_attention_heads = dump.whole({"num_attention_heads", "n_head", "num_heads NH", "model_args.n_heads"}),
+      .num_experts = dump.whole({"num_experts", "num_moe_experts", "num_local_experts", "n_routed_experts",
+                                 "model_args.moe_args.num_experts"}),
+      .experts_per_token = dump.whole({"moe_router_topk", "num_experts_per_tok", "model_args.moe_args.top_k"}),
+      .expert_ffn_hidden_size = inner,
+      .shared_ffn_hidden_size = shared_inner,
+      .vocab_size = dump.whole(
+          {"vocab_size", "vocab_size V", k_tokenizer_vocabulary, "padded_vocab_size", "model_args.vocab_size"}),
+      .routing = find_routing(settings)};
 }
 
 std::optional<ModelSpec> find_model_shape(const std::map<std::string, std::string>& settings,
                                           const LoggedFacts& facts) {
-  if (auto model = read_dump(DumpedSettings(settings)); model && model->hidden_size < (int64_t{1} << 31)) {
+  if (auto model = read_dump(settings).model) {
     model->name = facts.model.value_or("");
     model->max_position_embeddings = std::max(model->max_position_embeddings, facts.sequence_length.value_or(1));
     if (check_model(*model, "").empty()) return model;
@@ -160,6 +183,24 @@ bool may_be_vocabulary_of(int64_t stated, int64_t known) {
   return stated >= known - known / 100 && stated <= known + k_max_padding;
 }
 
+void compare_mlps(const LoggedShape& shape, const ModelSpec& model, std::vector<std::string>& sizes) {
+  const auto compare = [&](const char* name, const std::optional<int64_t>& said, int64_t known) {
+    if (said && *said != known) sizes.push_back(fmt::format("{} {}, not {}", name, *said, known));
+  };
+  const bool both_sparse = shape.num_experts.value_or(1) > 1 && model.is_sparse();
+  // Without dense layers their width has no effect, and some configurations give the experts' by that name.
+  if (!both_sparse || model.dense_layers() > 0) compare("MLP size", shape.ffn_hidden_size, model.ffn_hidden_size);
+  if (shape.num_experts && *shape.num_experts != (model.is_sparse() ? model.experts->count : 1))
+    sizes.push_back(
+        fmt::format("experts {}, not {}", *shape.num_experts, model.is_sparse() ? model.experts->count : 0));
+  if (!shape.num_experts && !shape.routing.empty() && !model.is_sparse())
+    sizes.push_back(fmt::format("experts ({}), not a dense model", shape.routing));
+  if (!both_sparse) return;
+  compare("experts per token", shape.experts_per_token, model.experts->per_token);
+  compare("MLP size of an expert", shape.expert_ffn_hidden_size, model.experts->ffn_hidden_size);
+  compare("MLP size of the shared experts", shape.shared_ffn_hidden_size, model.experts->shared_ffn_hidden_size);
+}
+
 }  // namespace
 
 std::vector<std::string> list_contradictions(const RunResult& result, const ModelSpec& model,
@@ -172,12 +213,7 @@ std::vector<std::string> list_contradictions(const RunResult& result, const Mode
   compare("layers", shape.num_layers, model.num_layers);
   compare("hidden size", shape.hidden_size, model.hidden_size);
   compare("attention heads", shape.num_attention_heads, model.num_attention_heads);
-  compare("MLP size", shape.ffn_hidden_size, model.ffn_hidden_size);
-  const int64_t experts = model.experts ? model.experts->count : 0;
-  if (shape.num_experts && *shape.num_experts != std::max<int64_t>(1, experts))
-    sizes.push_back(fmt::format("experts {}, not {}", *shape.num_experts, experts));
-  if (!shape.num_experts && !shape.routing.empty() && experts == 0)
-    sizes.push_back(fmt::format("experts ({}), not a dense model", shape.routing));
+  compare_mlps(shape, model, sizes);
   if (shape.vocab_size && !may_be_vocabulary_of(*shape.vocab_size, model.vocab_size))
     compare("vocabulary", shape.vocab_size, model.vocab_size);
   const auto parameters = static_cast<double>(count_parameters(model).total());
@@ -215,6 +251,18 @@ std::optional<int64_t> trainable_of(const StatedFacts& stated, const std::option
   return count < all * k_all && !is_shard ? trainable : std::nullopt;
 }
 
+// A mixture of experts is worth a reason: its FLOPs cannot be told from the count of its parameters.
+void warn_about_missing_shape(RunResult& result, const StatedFacts& stated) {
+  if (result.model_info.shape || !shows_experts(stated.settings)) return;
+  const auto experts = stated_experts(stated.settings);
+  const std::string sign = experts ? fmt::format("{} experts", *experts) : find_routing(stated.settings);
+  const DumpedShape dump = read_dump(stated.settings);
+  const std::string why = !dump.why_not.empty() ? dump.why_not : "the sizes that it states fit no model";
+  add_warning(result, fmt::format("no FLOPs and no MFU: the log is of a mixture of experts ({}), but {}; --model names "
+                                  "a model of the catalogue or of the configuration",
+                                  sign, why));
+}
+
 }  // namespace
 
 void settle_model(RunResult& result, const StatedFacts& stated, const std::string& known,
@@ -241,6 +289,7 @@ void settle_model(RunResult& result, const StatedFacts& stated, const std::strin
                     named->full_name, join(sizes, "; ")));
     if (model.shape == named) model.shape.reset();
   }
+  warn_about_missing_shape(result, stated);
   std::string adapters = find_adapters(stated.settings).value_or("");
   if (adapters.empty() && facts.frozen_parameters.value_or(0) > 0)
     adapters = fmt::format("{} frozen parameters", format_count(static_cast<double>(*facts.frozen_parameters)));

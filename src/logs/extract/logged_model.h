@@ -14,13 +14,17 @@ namespace tprimat::logs {
 
 // Sizes of the model that the configuration dump of any framework states.
 struct LoggedShape {
-  std::optional<int64_t> num_layers, hidden_size, ffn_hidden_size, num_attention_heads, num_experts, vocab_size;
+  std::optional<int64_t> num_layers, hidden_size, ffn_hidden_size, num_attention_heads, num_experts, experts_per_token,
+      expert_ffn_hidden_size, shared_ffn_hidden_size, vocab_size;
   std::string routing = {};  // the setting that shows a mixture of experts; empty: none
   static constexpr auto fields() {
     using S = LoggedShape;
     return field_list(field("layers", &S::num_layers, ""), field("hidden size", &S::hidden_size, ""),
                       field("MLP size", &S::ffn_hidden_size, ""), field("attention heads", &S::num_attention_heads, ""),
-                      field("experts", &S::num_experts, ""), field("vocabulary", &S::vocab_size, ""));
+                      field("experts", &S::num_experts, ""), field("experts per token", &S::experts_per_token, ""),
+                      field("MLP size of an expert", &S::expert_ffn_hidden_size, ""),
+                      field("MLP size of the shared experts", &S::shared_ffn_hidden_size, ""),
+                      field("vocabulary", &S::vocab_size, ""));
   }
 };
 LoggedShape read_logged_shape(const std::map<std::string, std::string>& settings);

@@ -13,6 +13,7 @@
 #include "extract/course.h"
 #include "extract/logged_figures.h"
 #include "extract/logged_model.h"
+#include "extract/logged_routing.h"
 #include "extract/scan_text.h"
 #include "result/peak.h"
 #include "result/summary.h"
@@ -294,6 +295,7 @@ RunResult make_result(const ReadLog& read, const std::string& path, const KnownF
   if (!tokens_per_step(result)) result.training_config.tokens_per_step = stated_tokens(course);
   settle_model(result, stated, known.model, known.shape);
   fill_series(result, course);
+  fill_experts(result, facts, stated.settings, course);
   number_steps(result, course, read.dialect != nullptr ? read.dialect->counts_from : 1);
   settle_planned_end(result, stated);
   fill_memory(result, read.log, course);
@@ -313,6 +315,7 @@ RunResult make_result(const ReadLog& read, const std::string& path, const KnownF
   if (facts.gpu_name && facts.precision) options.peak = choose_peak(known.peaks, *facts.gpu_name, *facts.precision);
   summarise_run(result, options);
   compare_with_reported(result);
+  explain_missing_mfu(result);
   return result;
 }
 

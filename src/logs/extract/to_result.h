@@ -53,6 +53,8 @@ void for_each_shared_fact(Facts& facts, Result& result, Copy&& copy) {
   copy(facts.pipeline_parallel, layout.pipeline_model_parallel_size);
   copy(facts.data_parallel, layout.data_parallel_size);
   copy(facts.context_parallel, layout.context_parallel_size);
+  copy(facts.expert_parallel, layout.expert_model_parallel_size);
+  copy(facts.expert_tensor_parallel, layout.expert_tensor_parallel_size);
   copy(facts.accumulation_steps, layout.gradient_accumulation_steps);
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "planner/layer_memory.h"
 #include "planner/parameters.h"
 #include "planner/workload.h"
 
@@ -26,17 +27,6 @@ struct MemoryEstimate {
   std::vector<std::pair<std::string, double>> parts() const;
 };
 MemoryEstimate estimate_memory(const Workload& workload, const ParameterSet& parameters);
-
-// Bytes that one layer keeps of one micro-batch on one rank, by arXiv 2205.05198, equations 1 to 4, for the GPT that
-// the paper counts: s b h (34 + 5 a s / h) / t with sequence parallelism; and by the same bookkeeping for gated MLPs,
-// grouped keys and fused attention. Without dropout no masks are kept.
-double layer_activation_bytes(const Workload& workload);
-
-// Parameters that lie on one rank, before data-parallel ranks split them: those of the pipeline stage that has most.
-double heaviest_rank_weights(const Workload& workload);
-
-// Of one layer, split over no rank.
-double layer_weights(const ModelSpec& model);
 
 // Bytes that tprimat's own trainer allocates on the rank that needs most. It reserves every buffer before the first
 // step, so this is a count and no fit: of the same plan (memory/training_plan.h). `activations` are those of all

@@ -129,7 +129,7 @@ OwnObservation observe(const NamedResult& named, const Processors& processors) {
   if (!own.missing.empty()) return own;
   SpecWorkload read = workload_of(spec_of(result), *result.framework, *result.platform);
   own.layout = describe_ranks(read.workload);
-  own.missing = read.missing;
+  own.missing = read.untimed;
   if (own.missing.empty() && is_of_processor(result) != read.workload.family->own_trainer)
     own.missing = is_of_processor(result) ? "this framework on a CPU" : "the native trainer on a GPU";
   const auto machine = machine_of_result(result, processors);

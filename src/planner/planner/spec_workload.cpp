@@ -9,6 +9,12 @@
 namespace tprimat::planner {
 namespace {
 
+// Whose memory is not counted.
+std::string uncountable(const Workload& workload) {
+  if (workload.shape.mamba) return "a hybrid with state-space layers";
+  return workload.family->own_trainer ? unpredictable(workload.shape) : "";
+}
+
 // What published tables call DeepSpeed trained with dropout and unfused attention; here both are otherwise.
 bool is_described(Framework framework) { return framework != Framework::deep && framework != Framework::mgds; }
 
@@ -18,6 +24,7 @@ Layout layout_of(const TrainSpec& spec) {
   layout.tensor = parallel.tensor, layout.context = parallel.context;
   layout.pipeline = parallel.pipeline, layout.chunks = parallel.virtual_pipeline;
   layout.data = parallel.data, layout.micro_batch = spec.micro_batch_size;
+  layout.expert = parallel.expert_ranks(), layout.expert_tensor = parallel.expert_tensor_ranks();
   layout.sharding = static_cast<Sharding>(parallel.zero_stage);
   layout.recompute = spec.recompute;
   layout.sequence_parallel = parallel.sequence_parallel;
@@ -31,7 +38,7 @@ bool trains_wide(const Workload& workload, Precision precision) {
 
 std::string missing_of(const Workload& workload, Framework framework, Precision precision) {
   if (!is_described(framework)) return std::string(display_name(framework));
-  if (const std::string what = unpredictable(workload.shape); !what.empty()) return what;
+  if (const std::string what = uncountable(workload); !what.empty()) return what;
   const bool wide = precision == Precision::fp32 || precision == Precision::tf32;
   if (wide && !trains_wide(workload, precision)) return fmt::format("{} products", enum_name(precision));
   const bool half_sharded =
@@ -68,6 +75,7 @@ SpecWorkload workload_of(const TrainSpec& spec, Framework framework, Platform pl
   // FSDP shares the weights unless it is told otherwise.
   if (workload.family->fully_sharded && spec.parallel.zero_stage == 0) workload.layout.sharding = Sharding::weights;
   read.missing = missing_of(workload, framework, spec.precision);
+  read.untimed = read.missing.empty() ? unpredictable(workload.shape) : read.missing;
   return read;
 }
 

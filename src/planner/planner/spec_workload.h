@@ -11,6 +11,7 @@ namespace tprimat::planner {
 struct SpecWorkload {
   Workload workload;
   std::string missing;  // why the planner says nothing of it; empty where it does
+  std::string untimed;  // why it says nothing of the step time; empty where it does
 };
 SpecWorkload workload_of(const TrainSpec& spec, Framework framework, Platform platform);
 

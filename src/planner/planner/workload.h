@@ -35,7 +35,8 @@ struct Layout {
   bool ends_as_layers = false;  // the embedding and the loss count as layers of the first and last stage
   bool delays_weights = false;  // zero-bubble schedule: gradients of weights fill the waiting (arXiv 2401.10241)
   int64_t data = 1;
-  int64_t micro_batch = 1;  // sequences
+  int64_t expert = 1, expert_tensor = 1;  // EP and ETP, of the tensor x context x data ranks of a stage
+  int64_t micro_batch = 1;                // sequences
   Sharding sharding = Sharding::none;
   Recompute recompute = Recompute::none;
   bool sequence_parallel = true;  // with tensor parallelism: what lies between its regions is split too
@@ -52,6 +53,8 @@ inline ParallelSpec parallel_spec(const Layout& layout) {
   spec.sequence_parallel = layout.sequence_parallel && layout.tensor > 1;
   spec.ends_as_layers = layout.ends_as_layers;
   spec.zero_stage = static_cast<int64_t>(layout.sharding);
+  if (layout.expert > 1) spec.expert = layout.expert;
+  if (layout.expert_tensor > 1) spec.expert_tensor = layout.expert_tensor;
   return spec;
 }
 
@@ -73,6 +76,7 @@ struct Workload {
   bool scaled_by_block = false;     // FP8 with one scale per block of 32 (MX)
   bool compiled = true;         // element-wise kernels are fused by a compiler, where the program leaves it the choice
   bool repeats_core = false;    // `recompute` selective repeats the attention core, whatever else the program can
+  double expert_load = 1;       // copies of tokens that the experts of the fullest rank take, over the mean
   double recomputed_share = 1;  // of what `recompute` selective repeats in a program that chooses layers
 
   // Layers of the chunk at a place of the pipeline, and of all chunks of a rank.

@@ -1,5 +1,7 @@
 #include "published/readings.h"
 
+#include "published/framework_formulas.h"
+
 namespace tprimat::planner {
 namespace {
 
@@ -21,7 +23,10 @@ struct OtherShape {
 };
 constexpr OtherShape k_other_shapes[] = {
     {"llama3.1_405b", 16, 0, "NVIDIA/dgxc-benchmarking llama3.1/README_405b.md at 143b90d (notes: 1 + 16/128)"},
-    {"grok1_314b", 0, 128256, "NVIDIA/dgxc-benchmarking grok1/README.md at 1f6d9f4 (notes: Llama 3's tokenizer)"}};
+    {"grok1_314b", 0, 128256, "NVIDIA/dgxc-benchmarking grok1/README.md at 1f6d9f4 (notes: Llama 3's tokenizer)"},
+    {"gpt_oss_120b", 0, 32000,
+     "NVIDIA-NeMo/Megatron-Bridge examples/model_verification_cards/gpt-oss-120b/card.yaml at 067f987 (pretrain: a "
+     "SentencePiece tokenizer)"}};
 
 // Adds what else a source may have counted; false where the plain shape itself is no reading.
 using ShapeAxis = bool (*)(const RowInputs&, const ShapeReading&, std::vector<ShapeReading>&);
@@ -76,7 +81,7 @@ bool read_window(const RowInputs&, const ShapeReading& plain, std::vector<ShapeR
 }
 
 bool read_prediction(const RowInputs&, const ShapeReading& plain, std::vector<ShapeReading>& out) {
-  if (plain.shape.prediction_layers != 0) add(out, plain, "prediction_not_counted").prediction_layers = 0;
+  if (plain.shape.prediction_layers.value_or(0) != 0) add(out, plain, "prediction_not_counted").prediction_layers = 0;
   return true;
 }
 
@@ -191,9 +196,18 @@ class Collector {
   std::vector<std::string> deviations_;
 };
 
+void add_framework_count(const RowInputs& inputs, const SequenceChoice& sequence, std::vector<FlopReading>& out) {
+  const auto flops = framework_flops(inputs.counted_by_framework, 0, sequence.length);
+  if (!flops) return;
+  FlopReading reading{{*flops, *flops}, "megatron-bridge", {}};
+  if (!sequence.deviation.empty()) reading.deviations.push_back(sequence.deviation);
+  out.push_back(std::move(reading));
+}
+
 template <class Add>
 std::vector<FlopReading> collect(const RowInputs& inputs, const SequenceChoice& sequence, Add add) {
   std::vector<FlopReading> readings;
+  if (!inputs.counted_by_framework.empty()) add_framework_count(inputs, sequence, readings);
   if (!inputs.shape) return readings;
   for (const ShapeReading& shape : shape_readings(inputs)) {
     std::vector<std::string> deviations = shape.deviations;
@@ -217,7 +231,9 @@ const std::vector<DeviationRule>& deviation_rules() {
       {"multi_head_counted",
        "GPT-3's formula on a grouped-query model: key and value heads count as many as query heads"},
       {"other_key_heads", "the key and value heads of the model's first release are counted (Llama 3.1 405B: 16)"},
-      {"other_vocabulary", "the vocabulary of another tokenizer is counted (Grok-1: Llama 3's, 128256)"},
+      {"other_vocabulary",
+       "the vocabulary of another tokenizer is counted (Grok-1: Llama 3's, 128256; gpt-oss 120B: SentencePiece, "
+       "32000)"},
       {"own_layers", "the model's own number of layers is counted, not the row's"},
       {"gate_not_counted", "the MLP's gate product is not counted: two products instead of three"},
       {"window_not_counted", "attention is counted without its sliding window"},
@@ -227,6 +243,10 @@ const std::vector<DeviationRule>& deviation_rules() {
       {"other_peak", "a peak other than the datasheet's: 2450/4900 (GB200, GB300), 989.5 (H100), 1300/2610 (MI300X)"},
       {"fp8_over_bf16_peak", "an FP8 run is compared with the BF16 peak"},
       {"rounded_flops", "the FLOPs per sequence were rounded to three digits before use"},
+      {"averaged_steps",
+       "TFLOP/s with more decimals than Megatron logs: the mean of steps that differ by up to 3 % and were each "
+       "rounded to 0.1"},
+      {"recipe_length", "the sequence length of the recipe is counted, not the row's (Nemotron 3 Super: 8192)"},
       {"figure_cut", "the figure was truncated, not rounded"},
       {"whole_samples", "tokens/s was derived from whole sequences per second of the job"},
       {"rounded_step", "tokens/s was derived from a step time rounded to 0.01 s"},

@@ -10,8 +10,8 @@ namespace tprimat::planner {
 // One way to count the FLOPs that a token costs.
 struct FlopReading {
   Bounds flops_per_token;  // a point, except where the source does not say how long its packed sequences were
-  std::string
-      convention;  // "full", "causal", "megatron", "6n", "6n+full", and with recomputation "full, layers again" ...
+  std::string convention;  // "full", "causal", "megatron", "megatron-bridge", "6n", "6n+full", and with recomputation
+                           // "full, layers again" ...
   std::vector<std::string> deviations;
 };
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "published/cells.h"
+#include "published/framework_formulas.h"
 #include "spec/hardware_catalogue.h"
 #include "spec/tsv_rows.h"
 
@@ -16,10 +17,12 @@ constexpr double k_max_model_parameters = 1e15;
 // 0 for a cell without a count.
 int64_t whole_cell(const PublishedRow& row, std::string_view column) { return count_cell(row, column).value_or(0); }
 
-// The name of the shape without the words that say how it was trained, or that it was cut to "(4 layers)".
+// The name of the shape without the words that say how it was trained, or that it was cut to "(4 layers)" or
+// "(4 layers + MTP)".
 std::string shape_name(const std::string& model) {
   std::string lower = lower_text(model);
-  if (const size_t at = lower.rfind(" ("); at != std::string::npos && lower.ends_with(" layers)")) lower.erase(at);
+  const bool cut = lower.ends_with(" layers)") || lower.ends_with(" layers + mtp)");
+  if (const size_t at = lower.rfind(" ("); at != std::string::npos && cut) lower.erase(at);
   for (const std::string_view word : {"finetuning", "finetune", "pretraining", "lora", "sft"})
     if (const size_t at = lower.find(word); at != std::string::npos) lower.erase(at, word.size());
   return lower;
@@ -57,12 +60,25 @@ bool is_countable(const ModelSpec& m) {
   return m.num_layers > 0 && m.hidden_size > 0 && rough < k_max_model_parameters;
 }
 
+// Expert parallelism needs experts.
+bool is_mixture(const PublishedRow& row) { return whole_cell(row, "ep") > 1; }
+
+// What no shape of ours says, though the row may print sizes.
+bool has_no_shape(RowInputs& inputs, const PublishedRow& row) {
+  if (mentions(lower_text(row.cell("notes")), "vision encoder"))
+    inputs.missing = "no work of the vision encoder: the row does not state its images";
+  else if (framework_flops(row.cell("model"), whole_cell(row, "layers"), 1))
+    inputs.counted_by_framework = row.cell("model");
+  return !inputs.missing.empty() || !inputs.counted_by_framework.empty();
+}
+
 void find_shape(RowInputs& inputs, const PublishedRow& row) {
+  if (has_no_shape(inputs, row)) return;
   const int64_t hidden = whole_cell(row, "hidden"), layers = whole_cell(row, "layers");
   const int64_t vocabulary = whole_cell(row, "vocab");
   const auto known = find_counted_model(shape_name(row.cell("model")));
   if (hidden > 0 && (!known || known->spec.hidden_size != hidden)) {
-    inputs.shape = printed_shape(row, hidden);
+    if (!is_mixture(row)) inputs.shape = printed_shape(row, hidden);
   } else if (known) {
     inputs.shape = known->spec;
     inputs.vocabulary_known = true;
@@ -83,9 +99,21 @@ void find_shape(RowInputs& inputs, const PublishedRow& row) {
 // Lengths that trainings of language models use, tried where a row prints none.
 constexpr int64_t k_usual_lengths[] = {8192, 4096, 2048, 1024};
 
+// Rows whose recipe trains at another length than they print, which their tokens/s then follow.
+struct RecipeLength {
+  std::string_view model;
+  int64_t length;
+  std::string_view source;
+};
+constexpr RecipeLength k_recipe_lengths[] = {
+    {"nemotron3_super", 8192, "NVIDIA-NeMo/Megatron-Bridge recipes/nemotronh/h100/nemotron_3_super.py at 067f987"}};
+
 void find_sequences(RowInputs& inputs, const PublishedRow& row) {
   if (const int64_t printed = whole_cell(row, "seq"); printed > 0) {
     inputs.sequences.push_back({printed, ""});
+    for (const RecipeLength& recipe : k_recipe_lengths)
+      if (inputs.shape && inputs.shape->name == recipe.model && printed != recipe.length)
+        inputs.sequences.push_back({recipe.length, "recipe_length"});
     return;
   }
   const auto rate = parse_printed(row.cell("tokens_per_s")), step = parse_printed(row.cell("step_time_s"));
@@ -265,6 +293,8 @@ RowInputs read_inputs(const PublishedRow& row) {
   find_rates(inputs, row);
   find_peaks(inputs, row);
   inputs.tensor_parallel = whole_cell(row, "tp");
+  const std::string framework = lower_text(row.cell("framework"));
+  inputs.logs_one_decimal = mentions(framework, "megatron") && !mentions(framework, "deepspeed");
   inputs.tuning = tuning_of(row);
   const std::string recompute = lower_text(row.cell("recompute"));
   if (recompute.starts_with("full")) inputs.recompute = Recompute::full;

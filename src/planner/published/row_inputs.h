@@ -43,7 +43,9 @@ struct RowInputs {
   int64_t tensor_parallel = 0;  // 0: not printed
   std::optional<Recompute> recompute;
   TuningKind tuning = TuningKind::none;
-  std::string missing;  // the first input without which no FLOPs follow; empty when there is none
+  bool logs_one_decimal = false;     // the framework prints TFLOP/s so: a figure with more decimals is a mean of steps
+  std::string counted_by_framework;  // a name that framework_flops() knows, instead of a shape
+  std::string missing;               // the first input without which no FLOPs follow; empty when there is none
 };
 RowInputs read_inputs(const PublishedRow& row);
 

@@ -38,19 +38,22 @@ constexpr Held k_run[] = {
      "framework_version, model_info.trainable_parameters, gpu_info.device_name, gpu_info.software_stack, "
      "gpu_info.software_version, performance_metrics., memory_metrics.avg_memory_allocated_gb, "
      "memory_metrics.peak_memory_allocated_gb, memory_metrics.peak_device_used_gb, warmup., statistics., "
-     "derived., environment.tprimat, environment.cuda, telemetry[].peak_memory_used_gb, "
+     "derived., experts.load, experts.dropped_share, experts.aux_loss, experts.z_loss, environment.tprimat, "
+     "environment.cuda, telemetry[].peak_memory_used_gb, "
      "telemetry[].energy_joules, telemetry[].energy_valid"},
     {"steps.jsonl (not after the first step)", "timestamp"},
     {k_spec,
      "model_info., dataset, gpu_info.device_count, training_config., parallelism_config., "
-     "environment.cpu_threads_used"},
+     "experts.routing, experts.dispatcher, environment.cpu_threads_used"},
     {"train_spec.json, log of our trainer", "precision"},
     {"",
      "training_config.tokens_per_step, statistics.interval_method, derived.peak.source, "
      "derived.peak.memory_bytes_per_second, derived.peak.memory_source"},
     {"train_spec.json with launch.json", "config_hash"},
     {k_log, "effective_config."},
-    {"steps.jsonl", "reported.unix_time, reported.loss_scale, skipped_updates, memory_values"},
+    {"steps.jsonl",
+     "reported.unix_time, reported.loss_scale, skipped_updates, memory_values, experts.load_values, "
+     "experts.dropped_values, experts.aux_loss_values, experts.z_loss_values"},
     {"steps.jsonl with its time stamps, log of our trainer", "step_times"},
     {"steps.jsonl, log of our trainer", "loss_values, learning_rates, grad_norms"}};
 
@@ -58,7 +61,7 @@ constexpr Held k_run[] = {
 constexpr Held k_extracted[] = {
     {k_log,
      "framework, platform, precision, dataset, timestamp, status, status_reason, skipped_updates, "
-     "failure_kind, model_info., gpu_info., training_config., parallelism_config., performance_metrics., "
+     "failure_kind, experts., model_info., gpu_info., training_config., parallelism_config., performance_metrics., "
      "memory_metrics., memory_by_rank, warmup., statistics., derived., config_audit, effective_config., "
      "source., steps., reported., event_counts, step_times, loss_values, learning_rates, grad_norms, "
      "memory_values"},

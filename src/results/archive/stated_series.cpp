@@ -29,6 +29,17 @@ constexpr std::array k_series = {
     StatedSeries{"gradient norm", &RunResult::grad_norms, &StepRecord::grad_norm},
     StatedSeries{"memory in GB", &RunResult::memory_values, &StepRecord::memory_allocated_gb}};
 
+struct ExpertSeries {
+  const char* title;
+  std::optional<std::vector<double>> ExpertFigures::*values;
+  Entry StepRecord::*recorded;
+};
+constexpr std::array k_expert_series = {
+    ExpertSeries{"load of the fullest expert", &ExpertFigures::load_values, &StepRecord::expert_load},
+    ExpertSeries{"dropped tokens", &ExpertFigures::dropped_values, &StepRecord::dropped_share},
+    ExpertSeries{"balancing loss", &ExpertFigures::aux_loss_values, &StepRecord::aux_loss},
+    ExpertSeries{"loss of router logits", &ExpertFigures::z_loss_values, &StepRecord::z_loss}};
+
 size_t longest_series(const RunResult& result) {
   size_t entries = result.step_times.size();
   for (const StatedSeries& series : k_series) entries = std::max(entries, (result.*series.values).size());
@@ -73,13 +84,19 @@ void check_left_out(const ResultCheck& check, const RecordsByStep& records, size
   if (left_out > 0) check.refute("steps", fmt::format("{}", entries), fmt::format("{} more", left_out));
 }
 
-void check_reported(const ResultCheck& check, const RecordsByStep& records, const char* title,
-                    const std::optional<std::vector<double>>& stated, Entry StepRecord::*recorded) {
+struct Told {
+  const char* title;
+  Entry StepRecord::*recorded;
+  bool (*is_same)(double, double);
+};
+
+void check_told(const ResultCheck& check, const RecordsByStep& records, const Told& told,
+                const std::optional<std::vector<double>>& stated) {
   for (size_t i = 0; stated && i < stated->size(); ++i) {
     const int64_t step = step_number(check.result.read, i);
     const StepRecord* record = find_record(records, step);
-    compare_entries(check, {step, title}, entry_of(*stated, i), record != nullptr ? record->*recorded : std::nullopt,
-                    is_same_time_stamp);
+    compare_entries(check, {step, told.title}, entry_of(*stated, i),
+                    record != nullptr ? record->*told.recorded : std::nullopt, told.is_same);
   }
 }
 
@@ -173,14 +190,18 @@ void check_series(const ResultCheck& check, const RecordsByStep& records) {
     for (const StatedSeries& series : k_series)
       compare(series.title, stated.*series.values, record != nullptr ? record->*series.recorded : std::nullopt);
   }
+  for (const ExpertSeries& series : k_expert_series)
+    check_told(check, records, {series.title, series.recorded, is_same_figure},
+               stated.experts ? (*stated.experts).*series.values : std::nullopt);
   check_left_out(check, records, entries);
 }
 
 void check_work(const ResultCheck& check, const RecordsByStep& records) {
   const RunResult& stated = check.result.read;
   if (stated.reported) {
-    check_reported(check, records, "time stamp", stated.reported->unix_time, &StepRecord::unix_time);
-    check_reported(check, records, "loss scale", stated.reported->loss_scale, &StepRecord::loss_scale);
+    check_told(check, records, {"time stamp", &StepRecord::unix_time, is_same_time_stamp}, stated.reported->unix_time);
+    check_told(check, records, {"loss scale", &StepRecord::loss_scale, is_same_time_stamp},
+               stated.reported->loss_scale);
   }
   check_tokens(check, records);
   const auto skipped =

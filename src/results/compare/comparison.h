@@ -89,7 +89,7 @@ struct LoadedRun {
   RunResult result;
   // Described before the per-step records are dropped.
   std::optional<std::string> outliers = {};
-  std::optional<std::string> clock_gap = {}, reported_gap = {};
+  std::optional<std::string> clock_gap = {}, reported_gap = {}, dense_count = {}, load_effect = {};
   std::optional<SkippedUpdates> skipped_updates = {};
   std::optional<SeriesTrace> trace = {};
 };

@@ -14,6 +14,7 @@
 #include <unordered_map>
 
 #include "compare/copies.h"
+#include "compare/expert_facts.h"
 #include "compare/figure_meanings.h"
 #include "compare/versions.h"
 #include "result/summary.h"
@@ -275,6 +276,8 @@ std::string describe_layout(const RunResult& result) {
   add("PP", p.pipeline_model_parallel_size);
   add("DP", p.data_parallel_size);
   if (p.context_parallel_size.value_or(1) != 1) add("CP", p.context_parallel_size);
+  if (p.expert_model_parallel_size.value_or(1) != 1) add("EP", p.expert_model_parallel_size);
+  if (p.expert_tensor_parallel_size.value_or(1) != 1) add("ETP", p.expert_tensor_parallel_size);
   return text;
 }
 
@@ -293,6 +296,7 @@ std::string state_work(const RunResult& result) {
                        &facts.training_config.micro_batch_size, &facts.training_config.max_steps})
     figure->reset();
   facts.training_config.recompute.reset();
+  if (const auto routing = routing_of(result)) facts.experts.emplace().routing = routing;
   std::string text = print_json_line(to_json(facts));
   append_bytes(text, result.learning_rates);
   if (result.steps && result.steps->numbers) append_bytes(text, *result.steps->numbers);
@@ -311,6 +315,7 @@ static std::string state_facts(const RunResult& result) {
   facts.gpu_info = result.gpu_info;
   facts.training_config = without_names(result.training_config);
   facts.parallelism_config = result.parallelism_config;
+  if (const auto dispatcher = dispatcher_of(result)) facts.experts.emplace().dispatcher = dispatcher;
   facts.effective_config = result.effective_config;
   for (const auto& [key, value] : result.environment)
     if (key.ends_with("driver") || key == "container_image") facts.environment[key] = value;

@@ -4,6 +4,8 @@
 #include <charconv>
 #include <span>
 
+#include "compare/expert_facts.h"
+#include "result/active_count.h"
 #include "spec/model_catalogue.h"
 #include "spec/tsv_rows.h"
 
@@ -19,35 +21,56 @@ struct ShapeName {
 };
 
 // Unlisted keys count as work, under their own names: a new field of a shape matters.
-constexpr std::array k_shape_names = {
-    ShapeName{"name", "", Matter::none},
-    ShapeName{"full_name", "", Matter::none},
-    ShapeName{"num_layers", "layers", Matter::work},
-    ShapeName{"hidden_size", "hidden size", Matter::work},
-    ShapeName{"ffn_hidden_size", "FFN size", Matter::work},
-    ShapeName{"num_attention_heads", "heads", Matter::work},
-    ShapeName{"num_key_value_heads", "KV heads", Matter::work},
-    ShapeName{"head_dim", "head width", Matter::work},
-    ShapeName{"vocab_size", "vocabulary", Matter::work},
-    ShapeName{"experts", "experts", Matter::work},
-    ShapeName{"latent_attention", "latent attention", Matter::work},
-    ShapeName{"prediction_layers", "layers that predict further tokens", Matter::work},
-    ShapeName{"sliding_window", "sliding window", Matter::work},
-    ShapeName{"mlp", "MLP", Matter::work},
-    ShapeName{"tied_embeddings", "tied embeddings", Matter::work},
-    ShapeName{"norm", "norm", Matter::detail},
-    ShapeName{"position", "positions", Matter::detail},
-    ShapeName{"qk_norm", "norm of queries and keys", Matter::detail},
-    ShapeName{"qkv_bias", "bias of queries, keys, values", Matter::detail},
-    ShapeName{"linear_bias", "bias of linear layers", Matter::detail},
-    ShapeName{"max_position_embeddings", "", Matter::none},
-    ShapeName{"rope_theta", "rotary base", Matter::detail},
-    ShapeName{"rope_scaling", "rotary scaling", Matter::detail},
-    ShapeName{"norm_eps", "", Matter::none}};
+constexpr std::array k_shape_names = {ShapeName{"name", "", Matter::none},
+                                      ShapeName{"full_name", "", Matter::none},
+                                      ShapeName{"num_layers", "layers", Matter::work},
+                                      ShapeName{"hidden_size", "hidden size", Matter::work},
+                                      ShapeName{"ffn_hidden_size", "FFN size", Matter::work},
+                                      ShapeName{"num_attention_heads", "heads", Matter::work},
+                                      ShapeName{"num_key_value_heads", "KV heads", Matter::work},
+                                      ShapeName{"head_dim", "head width", Matter::work},
+                                      ShapeName{"vocab_size", "vocabulary", Matter::work},
+                                      ShapeName{"sliding_window", "sliding window", Matter::work},
+                                      ShapeName{"full_attention_layers", "layers without the window", Matter::work},
+                                      ShapeName{"attention_sinks", "attention sinks", Matter::detail},
+                                      ShapeName{"latent_attention", "latent attention (MLA)", Matter::work},
+                                      ShapeName{"mamba", "Mamba mixers", Matter::work},
+                                      ShapeName{"prediction_layers", "", Matter::none},  // check_prediction_layers
+                                      ShapeName{"shared_prediction", "prediction layers share weights", Matter::detail},
+                                      ShapeName{"mlp", "MLP", Matter::work},
+                                      ShapeName{"tied_embeddings", "tied embeddings", Matter::work},
+                                      ShapeName{"norm", "norm", Matter::detail},
+                                      ShapeName{"position", "positions", Matter::detail},
+                                      ShapeName{"qk_norm", "norm of queries and keys", Matter::detail},
+                                      ShapeName{"qkv_bias", "bias of queries, keys, values", Matter::detail},
+                                      ShapeName{"linear_bias", "bias of linear layers", Matter::detail},
+                                      ShapeName{"max_position_embeddings", "", Matter::none},
+                                      ShapeName{"rope_theta", "rotary base", Matter::detail},
+                                      ShapeName{"rope_scaling", "rotary scaling", Matter::detail},
+                                      ShapeName{"norm_eps", "", Matter::none}};
 
-ShapeName name_of(std::string_view key) {
-  const auto found = std::ranges::find_if(k_shape_names, [&](const ShapeName& each) { return each.key == key; });
-  return found == k_shape_names.end() ? ShapeName{key, key.data(), Matter::work} : *found;
+// The last four have rules of their own.
+constexpr std::array k_expert_names = {ShapeName{"count", "experts", Matter::work},
+                                       ShapeName{"per_token", "experts per token", Matter::work},
+                                       ShapeName{"ffn_hidden_size", "FFN size of an expert", Matter::work},
+                                       ShapeName{"shared_ffn_hidden_size", "FFN size of shared experts", Matter::work},
+                                       ShapeName{"shared_gate", "gate of shared experts", Matter::detail},
+                                       ShapeName{"first_dense_layers", "first dense layers", Matter::work},
+                                       ShapeName{"layer_interval", "interval of layers with experts", Matter::work},
+                                       ShapeName{"latent_size", "latent width of experts", Matter::work},
+                                       ShapeName{"router_score", "router's scores", Matter::detail},
+                                       ShapeName{"normalize_weights", "normalised weights of experts", Matter::detail},
+                                       ShapeName{"weight_scale", "scale of experts' weights", Matter::detail},
+                                       ShapeName{"groups", "groups of experts", Matter::detail},
+                                       ShapeName{"groups_per_token", "groups per token", Matter::detail},
+                                       ShapeName{"balancing", "", Matter::none},
+                                       ShapeName{"aux_loss_coefficient", "", Matter::none},
+                                       ShapeName{"z_loss_coefficient", "", Matter::none},
+                                       ShapeName{"capacity_factor", "", Matter::none}};
+
+ShapeName name_of(std::string_view key, std::span<const ShapeName> names = k_shape_names) {
+  const auto found = std::ranges::find_if(names, [&](const ShapeName& each) { return each.key == key; });
+  return found == names.end() ? ShapeName{key, key.data(), Matter::work} : *found;
 }
 
 template <class T>
@@ -78,10 +101,28 @@ void compare_field(Evidences& evidence, const char* word, const std::optional<Ro
   if (a != b) add(evidence, word, describe(a), describe(b));
 }
 
-// Every query of the sequence sees all keys through a window that is as long.
-ModelSpec without_idle_window(ModelSpec shape, const std::optional<int64_t>& sequence_length) {
+// Experts on one side only: check_sparse_against_dense.
+void compare_experts(Evidences& evidence, const std::optional<Experts>& a, const std::optional<Experts>& b,
+                     Matter wanted) {
+  if (!a || !b) return;
+  for_each_field<Experts>([&](const auto& field) {
+    const ShapeName name = name_of(field.key, k_expert_names);
+    if (name.matter == wanted) compare_field(evidence, name.word, (*a).*field.member, (*b).*field.member);
+  });
+}
+
+// No layer has the dense MLP's width.
+bool has_idle_width(const ModelSpec& shape) {
+  return shape.experts && shape.experts->layer_interval > 0 && shape.dense_layers() == 0;
+}
+
+// A window as long as the sequence hides no key.
+ModelSpec without_idle_parts(ModelSpec shape, const std::optional<int64_t>& sequence_length) {
   if (shape.sliding_window && sequence_length && *shape.sliding_window >= *sequence_length)
     shape.sliding_window.reset();
+  if (!shape.sliding_window) shape.full_attention_layers.reset();
+  if (!shape.attention_sinks.value_or(false)) shape.attention_sinks.reset();
+  if (!shape.shared_prediction.value_or(false)) shape.shared_prediction.reset();
   return shape;
 }
 
@@ -104,14 +145,18 @@ bool is_padding(int64_t a, int64_t b, int64_t tensor_parallel) {
 }
 
 Evidences compare_shapes(const RunResult& reference, const RunResult& subject, Matter wanted) {
-  const ModelSpec a = without_idle_window(*reference.model_info.shape, reference.training_config.sequence_length);
-  const ModelSpec b = without_idle_window(*subject.model_info.shape, subject.training_config.sequence_length);
+  ModelSpec a = without_idle_parts(*reference.model_info.shape, reference.training_config.sequence_length);
+  ModelSpec b = without_idle_parts(*subject.model_info.shape, subject.training_config.sequence_length);
+  if (has_idle_width(a) || has_idle_width(b)) a.ffn_hidden_size = b.ffn_hidden_size = 0;
   Evidences evidence;
   for_each_field<ModelSpec>([&](const auto& field) {
     ShapeName name = name_of(field.key);
     if (field.key == "vocab_size" && is_padding(a.vocab_size, b.vocab_size, padded_for(reference, subject)))
       name.matter = Matter::detail;
-    if (name.matter == wanted) compare_field(evidence, name.word, a.*field.member, b.*field.member);
+    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(a.*field.member)>, std::optional<Experts>>)
+      compare_experts(evidence, a.experts, b.experts, wanted);
+    else if (name.matter == wanted)
+      compare_field(evidence, name.word, a.*field.member, b.*field.member);
   });
   return evidence;
 }
@@ -129,6 +174,9 @@ Answer compare_parameters(const RunResult& reference, const RunResult& subject) 
   const auto a = parameters_of(reference), b = parameters_of(subject);
   if (!a || !b) return Answer::unknown;
   const auto x = static_cast<double>(*a), y = static_cast<double>(*b);
+  const auto &of_reference = reference.model_info.shape, &of_subject = subject.model_info.shape;
+  if ((of_reference && is_active_count(y, *of_reference)) || (of_subject && is_active_count(x, *of_subject)))
+    return Answer::equal;  // check_active_count
   return std::fabs(x - y) <= k_same_model * std::max(x, y) ? Answer::equal : Answer::other;
 }
 
@@ -162,10 +210,6 @@ const std::vector<PrintedSetting>& data_settings() {
       {"attention across documents", {"reset_attention_mask", "model.data.reset_attention_mask"}},
       {"attention dropout", {"attention_dropout", "model.attention_dropout"}},
       {"hidden dropout", {"hidden_dropout", "model.hidden_dropout"}},
-      {"forced balance of experts",
-       {"moe_router_force_load_balancing", "training.debug_moe_force_load_balance", "debug.moe_force_load_balance"}},
-      {"capacity of experts", {"moe_expert_capacity_factor"}, true},
-      {"layers that predict further tokens", {"mtp_num_layers"}, true},
   };
   return list;
 }
@@ -276,6 +320,7 @@ Evidences find_other_tuning(const RunResult& reference, const RunResult& subject
   add(evidence, "virtual pipeline", x.virtual_pipeline_model_parallel_size, y.virtual_pipeline_model_parallel_size);
   add(evidence, "embedding and loss as layers", x.embedding_and_loss_as_layers, y.embedding_and_loss_as_layers);
   add(evidence, "sequence parallelism", x.sequence_parallel, y.sequence_parallel);
+  add(evidence, "dispatcher of tokens", dispatcher_of(reference), dispatcher_of(subject));
   std::vector<PrintedSetting> printed = tuning_settings();
   if (reference.precision == Precision::fp8 && subject.precision == Precision::fp8) printed.push_back(k_printed_recipe);
   if (!x.zero_stage || !y.zero_stage) printed.push_back(k_printed_zero);

@@ -7,6 +7,8 @@
 
 #include "base/files.h"
 #include "base/parallel_for.h"
+#include "compare/expert_facts.h"
+#include "compare/expert_rules.h"
 #include "compare/plausibility.h"
 #include "result/result_file.h"
 
@@ -91,10 +93,13 @@ void drop_most_series(LoadedRun& run) {
   if (result.statistics && !result.statistics->outliers.empty()) run.outliers = describe_outliers(result);
   run.clock_gap = describe_clock_gap(result);
   run.reported_gap = describe_reported_gap(result);
+  run.dense_count = describe_dense_count(result);
+  run.load_effect = describe_load_effect(result);
   run.skipped_updates = count_skipped_updates(result);
   result.grad_norms = {};
   result.memory_values = {};
   result.step_telemetry.reset();
+  keep_means(result);
   if (!result.reported) return;
   ReportedFigures kept;
   kept.unix_time = std::move(result.reported->unix_time);

@@ -18,6 +18,7 @@ constexpr double k_held_share = 0.5;    // of its readings: a step with more thr
 constexpr double k_rare_share = 0.1;    // of the ordinary steps: a more frequent condition explains no outlier
 constexpr size_t k_enough_steps = 5;    // ordinary steps with readings, to judge rarity
 constexpr double k_lower_clock = 0.95;  // of the ordinary steps' median
+constexpr double k_fuller = 1.2;        // of the ordinary steps' median load of the fullest expert
 constexpr double k_as_busy = 0.9;       // of the ordinary steps' median: an idle device lowers its clock, too
 
 const std::map<std::string_view, std::string_view>& throttle_reasons() {
@@ -64,6 +65,7 @@ class StepCauses {
     std::vector<std::string> causes = events_of(step);
     const auto entry = entries_.find(step);
     const bool slow = entry != entries_.end() && run_.step_times[entry->second] > run_.statistics->median;
+    if (slow && run_.experts && has_fuller_expert(entry->second)) causes.emplace_back("an uneven load of the experts");
     if (slow && run_.step_telemetry) add_seen(causes, entry->second);
     return join(causes, " and ");
   }
@@ -146,6 +148,11 @@ class StepCauses {
   bool has_lower_clock(const StepTelemetry& seen, size_t entry) const {
     const auto clock = against_ordinary(seen.lowest_clock_hz, entry), busy = against_ordinary(seen.utilisation, entry);
     return clock && busy && *clock < k_lower_clock && *busy >= k_as_busy;
+  }
+
+  bool has_fuller_expert(size_t entry) const {
+    const auto load = against_ordinary(run_.experts->load_values, entry);
+    return load && *load >= k_fuller;
   }
 
   const RunResult& run_;

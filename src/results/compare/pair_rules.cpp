@@ -9,6 +9,7 @@
 #include "compare/contender.h"
 #include "compare/copies.h"
 #include "compare/differences.h"
+#include "compare/expert_rules.h"
 #include "compare/figure_meanings.h"
 #include "compare/machine_differences.h"
 #include "compare/series.h"
@@ -198,6 +199,8 @@ Shown check_layout(const RunResult& a, const RunResult& b) {
   add(evidence, "PP", x.pipeline_model_parallel_size, y.pipeline_model_parallel_size);
   add(evidence, "DP", x.data_parallel_size, y.data_parallel_size);
   add(evidence, "CP", x.context_parallel_size, y.context_parallel_size);
+  add(evidence, "EP", x.expert_model_parallel_size, y.expert_model_parallel_size);
+  add(evidence, "ETP", x.expert_tensor_parallel_size, y.expert_tensor_parallel_size);
   if (evidence.empty()) return std::nullopt;
   return show_difference("", std::optional(describe_layout(a)), std::optional(describe_layout(b)));
 }
@@ -235,12 +238,40 @@ using enum Severity;
 constexpr std::array k_pair_rules = {
     PairRule{"model_shape", error, "the models differ in shape", k_other_work, "train the same model on both sides",
              check<find_other_work>},
+    PairRule{"sparse_against_dense", error, "one side is a mixture of experts, the other a dense model",
+             "they reach different losses with a token, so tokens/s alone decide nothing",
+             "compare the time or the cost to one target quality", check_sparse_against_dense},
+    PairRule{"routing", error, "one side forces equal load on all experts, the other learns its routing",
+             "equal load spares the wait for the fullest expert, and real training is slower",
+             "use the same routing on both sides, learned where the speed of real training counts", check_routing},
+    PairRule{"expert_capacity", error, "the experts' capacities differ, so one side drops more tokens",
+             "the work of a dropped token is not done", "use the same capacity factor on both sides, or none",
+             check_capacity},
+    PairRule{"dropped_tokens", error, "the shares of dropped tokens differ", "the work of a dropped token is not done",
+             "train without dropping tokens, or compare runs that drop alike", check_dropped_tokens, error},
+    PairRule{"prediction_layers", error, "the numbers of layers that predict further tokens (MTP) differ",
+             "each such layer, with its pass through the head, is more work per token",
+             "use the same number on both sides", check_prediction_layers},
+    PairRule{"expert_balancing", error, "what keeps the experts' load even differs, so the training differs",
+             "other losses or biases train another router, and another load", "use the same balancing on both sides",
+             check_balancing},
     PairRule{"trainable_parameters", error, "the trained parameters differ",
              "a frozen weight has no weight gradient, which saves a third of its FLOPs",
              "train the same parameters on both sides", check_trainable},
     PairRule{"model_not_shown", warning, "the models cannot be shown to be the same",
              "one name may stand for several sizes and versions of a model",
              "pass --model to tprimat extract, or add model_info.shape to the file", check_model_known},
+    PairRule{"routing_not_shown", warning, "the experts' routing is not known, and it may be forced to be even",
+             "equal load spares the wait for the fullest expert, and real training is slower",
+             "have the trainer print its settings, or add experts.routing to a file of your own", check_routing_known},
+    PairRule{"balancing_not_shown", warning, "only one side states what keeps the experts' load even",
+             "other losses or biases train another router, and another load",
+             "have the trainer print its settings, or add them to model_info.shape.experts", check_balancing_known},
+    PairRule{"expert_load", warning, "the load of the fullest expert differs, which may explain the ratio",
+             "all ranks wait for the fullest expert, on any device",
+             "compare steps of equal load, such as later ones, or repeat with other seeds", check_expert_load, warning},
+    PairRule{"active_against_total", warning, "one side counts its active parameters, the other all",
+             "both counts may be those of one model", "pass --model to tprimat extract", check_active_count},
     PairRule{"sequence_length", error, "the sequence lengths differ, and so does the work per token",
              "attention costs more per token on longer sequences", "use one sequence length on both sides",
              check<find_other_length>},
@@ -272,8 +303,8 @@ constexpr std::array k_pair_rules = {
              "use the same recomputation on both sides, or report that each uses what its memory allows",
              differ_in_training<&TrainingConfig::recompute>},
     PairRule{"data_settings", error, "settings that change the computation differ",
-             "padding, dropout, dropped tokens and forced expert balance change the work per token",
-             "use the same settings on both sides", check<find_other_data_settings>},
+             "padding and dropout change the work per token", "use the same settings on both sides",
+             check<find_other_data_settings>},
     PairRule{"synthetic_data", warning, "one side trains on synthetic data", "loading real data may cost time",
              "train both sides on the same data", check<find_synthetic_data>},
     PairRule{"warmup", warning, "the sides exclude the warm-up by different rules",

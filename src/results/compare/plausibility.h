@@ -60,4 +60,8 @@ std::string describe_outliers(const RunResult& run);
 // products. Bounds and their reasons: docs/compare.md.
 std::optional<std::string> describe_reported_gap(const RunResult& run);
 
+// Describes how the framework's own TFLOP/s or MFU count all experts of a sparse model, or all of its parameters, and
+// not those that a token passes.
+std::optional<std::string> describe_dense_count(const RunResult& run);
+
 }  // namespace tprimat::results

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <vector>
 
+#include "compare/expert_facts.h"
 #include "result/peak.h"
 #include "result/summary.h"
 #include "spec/hardware_catalogue.h"
@@ -56,8 +57,10 @@ struct Bounds {
 };
 
 // Least: a small model without embeddings. Most: every layer computed again.
+constexpr double k_without_embeddings = 0.6, k_with_recompute = 1.6;
+
 std::optional<Bounds> conventions_of(const RunResult& run) {
-  constexpr double k_without_embeddings = 0.6, k_with_recompute = 1.6, k_with_frozen = 1.5;
+  constexpr double k_with_frozen = 1.5;
   const auto& rate = run.derived.tokens_per_second_per_gpu;
   const auto& flops = run.derived.flops_per_token;
   if (!rate || flops.empty()) return std::nullopt;
@@ -65,9 +68,26 @@ std::optional<Bounds> conventions_of(const RunResult& run) {
       std::ranges::minmax_element(flops, [](const auto& a, const auto& b) { return a.second < b.second; });
   Bounds bounds{rate->value * least->second * k_without_embeddings, rate->value * most->second * k_with_recompute};
   if (run.model_info.trainable_parameters) bounds.most *= k_with_frozen;
-  if (const auto& shape = run.model_info.shape; shape && shape->experts)
-    bounds.most *= static_cast<double>(shape->experts->count) / static_cast<double>(shape->experts->per_token);
   return bounds;
+}
+
+// Of a program that knows dense models only: each token passes all experts, or 6 FLOPs for each parameter.
+std::optional<Bounds> dense_conventions_of(const RunResult& run) {
+  const auto& rate = run.derived.tokens_per_second_per_gpu;
+  const auto& shape = run.model_info.shape;
+  const int64_t length = run.training_config.sequence_length.value_or(0);
+  if (!rate || !shape || !shape->experts || length <= 0 || !check_model(*shape, "").empty()) return std::nullopt;
+  const double causal = flops_per_token(with_all_experts(*shape), length, FlopFormula::causal),
+               full = flops_per_token(with_all_experts(*shape), length, FlopFormula::full),
+               by_count = 6 * static_cast<double>(count_parameters(*shape).total());
+  return Bounds{rate->value * std::min(causal, by_count) * k_without_embeddings,
+                rate->value * std::max(full, by_count) * k_with_recompute};
+}
+
+// Beyond all conventions that count what a token passes, within those that do not.
+bool is_dense_count(const RunResult& run, double flops) {
+  const auto active = conventions_of(run), dense = dense_conventions_of(run);
+  return active && dense && flops > active->most && dense->hold(flops);
 }
 
 // The dense peak of the run's device and precision; of all its precisions if unknown.
@@ -98,6 +118,7 @@ Gap compare_flops(const RunResult& run) {
   const auto reported = run.reported ? usual_report(run, run.reported->tflops_per_gpu) : std::nullopt;
   if (!reported) return std::nullopt;
   const double flops = *reported * 1e12;
+  if (is_dense_count(run, flops)) return std::nullopt;
   const auto peak = run.precision ? std::nullopt : peak_of_framework(run, flops);
   if (const auto highest = peak ? peak : highest_peak(run); highest && flops > *highest)
     return fmt::format("the framework reports {}, the device's peak is {}", tera(flops), tera(*highest));
@@ -117,7 +138,8 @@ Gap compare_mfu(const RunResult& run) {
   if (!mfu || !peak || !bounds) return std::nullopt;
   std::vector<double> peaks = {*peak, *peak * k_sparse, k_a100};
   if (run.derived.peak) peaks.push_back(run.derived.peak->flops_per_second);
-  if (std::ranges::any_of(peaks, [&](double each) { return bounds->hold(*mfu * each); })) return std::nullopt;
+  const auto holds = [&](double each) { return bounds->hold(*mfu * each) || is_dense_count(run, *mfu * each); };
+  if (std::ranges::any_of(peaks, holds)) return std::nullopt;
   return fmt::format("the framework reports an MFU of {}, model, batch and step times give {}", format_percent(*mfu),
                      format_percent(run.derived.tflops_per_gpu ? run.derived.tflops_per_gpu->value * 1e12 / *peak
                                                                : bounds->least / *peak));
@@ -138,6 +160,20 @@ std::optional<std::string> describe_reported_gap(const RunResult& run) {
   for (const Gap& gap : gaps)
     if (gap) return gap;
   return std::nullopt;
+}
+
+std::optional<std::string> describe_dense_count(const RunResult& run) {
+  const auto& ours = run.derived.tflops_per_gpu;
+  if (!run.reported || !ours) return std::nullopt;
+  if (const auto reported = usual_report(run, run.reported->tflops_per_gpu)) {
+    if (!is_dense_count(run, *reported * 1e12)) return std::nullopt;
+    return fmt::format("it reports {}, the active experts give {}", tera(*reported * 1e12), tera(ours->value * 1e12));
+  }
+  const auto mfu = usual_report(run, run.reported->mfu);
+  const auto peak = highest_peak(run);
+  if (!mfu || !peak || !is_dense_count(run, *mfu * *peak)) return std::nullopt;
+  return fmt::format("it reports an MFU of {}, the active experts give {}", format_percent(*mfu),
+                     format_percent(ours->value * 1e12 / *peak));
 }
 
 }  // namespace tprimat::results

@@ -7,6 +7,7 @@
 #include "compare/audit.h"
 #include "compare/contender.h"
 #include "compare/differences.h"
+#include "compare/expert_rules.h"
 #include "compare/load_runs.h"
 #include "compare/plausibility.h"
 #include "compare/run_checks.h"
@@ -268,6 +269,9 @@ constexpr std::array k_run_rules = {
             check_few_runs},
     RunRule{"copies", warning, "the same measurement under several names counts once", "a copy adds no information",
             "give each run's own file, and remove the copies", check_copies},
+    RunRule{"active_parameters", warning, "the file's parameter count is that of the active parameters",
+            "a mixture of experts has more: each token passes a part of them",
+            "state all parameters in model_info.num_parameters", check_own_count},
     RunRule{"assumed_facts", warning, "facts of the run are assumed: its log does not state them",
             "the figures are wrong if the run differs from its configuration",
             "check them against the run, or have the trainer print them", check_assumed},
@@ -285,6 +289,14 @@ constexpr std::array k_run_rules = {
             k_unknown_side, "pass --sequence-length to tprimat extract", check_known<has_length>},
     RunRule{"loss_missing", warning, "no loss was recorded, so equal training cannot be shown", k_unknown_side,
             "have the trainer log the loss of every step", check_known<has_losses>},
+    RunRule{"forced_balance", note, "equal load is forced on all experts; real training is slower",
+            "no rank waits for the fullest expert, and the router is overruled", "", check_forced_balance},
+    RunRule{"tokens_dropped", note, "experts drop tokens for want of capacity, whose work MFU still counts",
+            "the work of a dropped token is not done", "", check_dropping},
+    RunRule{"load_effect", note, "the rate moved with the balance of the experts",
+            "all ranks wait for the fullest expert", "", check_load_effect},
+    RunRule{"experts_counted_dense", note, "the framework's own FLOPs count all experts, not the active ones",
+            "a token passes a part of the experts; figures here count those", "", check_dense_count},
     RunRule{"gpu_cores_contradiction", note, "the file's gpu_cores are not those of its device",
             "the count of the catalogue is shown", "correct gpu_info.gpu_cores, or remove it", check_gpu_cores},
     RunRule{"learning_rate_missing", note, "no learning rate was recorded", k_unknown_side,

@@ -54,7 +54,8 @@ Json gpu_cores_to_json(const RunResult& run) {
 Json contender_to_json(const Contender& contender) {
   Json facts = Json::object(), files = Json::array(), warnings = Json::array();
   for (const RunFact& fact : list_facts(contender)) facts[fact.name] = fact.text();
-  for (const RunFact& fact : list_target_facts(contender)) facts[fact.name] = fact.text();
+  for (const auto list : {list_target_facts, list_expert_facts})
+    for (const RunFact& fact : list(contender)) facts[fact.name] = fact.text();
   for (const LoadedRun& run : contender.runs) {
     files.push_back(run.path);
     for (const std::string& warning : run.result.warnings) warnings.push_back(warning);

@@ -87,11 +87,11 @@ DocumentPart tabulate_runs(const ModelGroup& group) {
   return make_table(std::move(table));
 }
 
-// Of trainings that end at a target quality; nothing where there are none.
-std::optional<DocumentPart> tabulate_targets(const ModelGroup& group) {
+// Facts of some kinds of training only: nothing where no run is of that kind.
+std::optional<DocumentPart> tabulate_facts(const ModelGroup& group, std::vector<RunFact> (*list)(const Contender&)) {
   TextTable table{{""}, {}, {}};
   for (const Contender& contender : first_rows(group.contenders)) {
-    const std::vector<RunFact> facts = list_target_facts(contender);
+    const std::vector<RunFact> facts = list(contender);
     if (facts.empty()) continue;
     std::vector<std::string> row{contender.letter};
     for (const RunFact& fact : facts) {
@@ -284,7 +284,8 @@ void add_group(const Comparison& comparison, const ModelGroup& group, Document& 
   document.push_back(make_title(group.model));
   document.push_back(list_headlines(comparison, group));
   document.push_back(tabulate_runs(group));
-  if (const auto targets = tabulate_targets(group)) document.push_back(*targets);
+  for (const auto list : {list_target_facts, list_expert_facts})
+    if (const auto table = tabulate_facts(group, list)) document.push_back(*table);
   add_figures(group, document);
   if (!group.pairs.empty()) {
     document.push_back(make_heading("Pairs"));

@@ -83,6 +83,25 @@ std::vector<RunFact> list_target_facts(const Contender& contender) {
           {"run_stop", time->status}};
 }
 
+std::vector<RunFact> list_expert_facts(const Contender& contender) {
+  const RunResult& run = contender.first();
+  const auto& shape = run.model_info.shape;
+  if (!run.experts && (!shape || !shape->experts)) return {};
+  const ExpertFigures known = run.experts.value_or(ExpertFigures());
+  Text experts, active;
+  if (shape && shape->experts) {
+    experts = fmt::format("{} of {}", shape->experts->per_token, shape->experts->count);
+    if (shape->experts->shared_ffn_hidden_size > 0) *experts += " and shared ones";
+    active = format_count(static_cast<double>(count_parameters(*shape).active()));
+  }
+  return {{"experts per token", experts},
+          {"active parameters", active},
+          {"routing", known.routing ? Text(enum_name(*known.routing)) : std::nullopt},
+          {"EP", number_text(run.parallelism_config.expert_model_parallel_size)},
+          {"ETP", number_text(run.parallelism_config.expert_tensor_parallel_size)},
+          {"dispatcher", known.dispatcher ? Text(enum_name(*known.dispatcher)) : std::nullopt}};
+}
+
 std::string pair_name(const ModelGroup& group, const Pair& pair) {
   return group.contenders[pair.subject].letter + " / " + group.contenders[pair.reference].letter;
 }

@@ -30,6 +30,9 @@ std::vector<RunFact> list_facts(const Contender& contender);
 // Of a training that ends at a target quality; empty for others.
 std::vector<RunFact> list_target_facts(const Contender& contender);
 
+// Of a mixture of experts; empty for others.
+std::vector<RunFact> list_expert_facts(const Contender& contender);
+
 // "B / A"
 std::string pair_name(const ModelGroup& group, const Pair& pair);
 

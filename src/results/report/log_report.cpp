@@ -51,7 +51,25 @@ std::string describe_devices(const RunResult& result) {
 std::string list_layout(const RunResult& result) {
   const ParallelismConfig& layout = result.parallelism_config;
   return joined({labelled("TP", layout.tensor_model_parallel_size), labelled("PP", layout.pipeline_model_parallel_size),
-                 labelled("DP", layout.data_parallel_size), labelled("CP", layout.context_parallel_size)});
+                 labelled("DP", layout.data_parallel_size), labelled("CP", layout.context_parallel_size),
+                 labelled("EP", layout.expert_model_parallel_size),
+                 labelled("ETP", layout.expert_tensor_parallel_size)});
+}
+
+// "2 of 8, balanced routing, 1.2 x the mean on the fullest expert"
+std::string describe_experts(const RunResult& result) {
+  const auto& shape = result.model_info.shape;
+  if (!result.experts && (!shape || !shape->experts)) return "";
+  const ExpertFigures known = result.experts.value_or(ExpertFigures());
+  const std::string count = shape && shape->experts
+                                ? fmt::format("{} of {} per token", shape->experts->per_token, shape->experts->count)
+                                : "";
+  const std::string routing =
+      known.routing ? fmt::format("{} routing", enum_name(*known.routing)) : "routing not known";
+  return joined({count, routing, known.dispatcher ? std::string(enum_name(*known.dispatcher)) : "",
+                 known.load ? format_significant(*known.load, 3) + " x the mean on the fullest expert" : "",
+                 known.dropped_share ? format_percent(*known.dropped_share) + " dropped" : "",
+                 known.aux_loss ? "balancing loss " + format_significant(*known.aux_loss, 3) : ""});
 }
 
 std::string describe_batch(const RunResult& result) {
@@ -256,6 +274,9 @@ std::string render_log_summary(const RunResult& result) {
   add(rows, "model", printable(result.model_info.name));
   if (result.model_info.num_parameters)
     add(rows, "parameters", format_count(static_cast<double>(*result.model_info.num_parameters)));
+  if (const auto& shape = result.model_info.shape; shape && shape->experts)
+    add(rows, "active", format_count(static_cast<double>(count_parameters(*shape).active())) + " parameters per token");
+  add(rows, "experts", describe_experts(result));
   add(rows, "devices", describe_devices(result));
   if (const auto cores = find_gpu_cores(result)) add(rows, "GPU cores", cores->text());
   add(rows, "layout", list_layout(result));

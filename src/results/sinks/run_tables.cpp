@@ -128,6 +128,9 @@ constexpr StepFigure k_step_figures[] = {
     {"learning_rate", "train/learning_rate", &StepRow::learning_rate},
     {"grad_norm", "train/grad_norm", &StepRow::grad_norm},
     {"loss_scale", "train/loss_scale", &StepRow::loss_scale},
+    {"expert_load", "experts/load", &StepRow::expert_load},
+    {"dropped_share", "experts/dropped_share", &StepRow::dropped_share},
+    {"aux_loss", "experts/aux_loss", &StepRow::aux_loss},
     {"memory_allocated_gb", "memory/allocated_gb", &StepRow::memory_allocated_gb},
     {"power_watts_per_gpu", "power/watts_per_gpu", &StepRow::power_watts_per_gpu},
     {"energy_joules_per_gpu", "power/joules_per_gpu", &StepRow::energy_joules_per_gpu}};
@@ -142,6 +145,12 @@ using ReportedSeries = std::optional<std::vector<double>> ReportedFigures::*;
 std::optional<double> reported_entry(const RunResult& result, ReportedSeries member, size_t entry) {
   if (!result.reported || !(*result.reported.*member)) return std::nullopt;
   return finite_entry(*(*result.reported.*member), entry);
+}
+
+std::optional<double> expert_entry(const RunResult& result, std::optional<std::vector<double>> ExpertFigures::*member,
+                                   size_t entry) {
+  if (!result.experts || !(*result.experts.*member)) return std::nullopt;
+  return finite_entry(*(*result.experts.*member), entry);
 }
 
 // A time without a calendar date is omitted.
@@ -182,6 +191,9 @@ void fill_figures(StepRow& row, const RunResult& result, size_t entry) {
   row.grad_norm = finite_entry(result.grad_norms, entry);
   row.memory_allocated_gb = finite_entry(result.memory_values, entry);
   row.loss_scale = reported_entry(result, &ReportedFigures::loss_scale, entry);
+  row.expert_load = expert_entry(result, &ExpertFigures::load_values, entry);
+  row.dropped_share = expert_entry(result, &ExpertFigures::dropped_values, entry);
+  row.aux_loss = expert_entry(result, &ExpertFigures::aux_loss_values, entry);
   row.power_watts_per_gpu = reported_entry(result, &ReportedFigures::power_watts_per_gpu, entry);
   row.energy_joules_per_gpu = reported_entry(result, &ReportedFigures::energy_joules_per_gpu, entry);
 }

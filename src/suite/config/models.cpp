@@ -146,6 +146,8 @@ class ModelResolver {
     const Origin origin = part ? derived_by("model catalogue: " + known_->full_name) : Origin{Provenance::assumed};
     for_each_pair(section, from, [&](std::string_view key, auto& stated, auto& value) {
       if (stated) {
+        if constexpr (std::is_same_v<std::decay_t<decltype(value)>, int64_t>)
+          if (part && value != *stated) warn_contradiction(join_path(name, std::string(key)), *stated, value);
         value = std::decay_t<decltype(value)>(*stated);
         return;
       }

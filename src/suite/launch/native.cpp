@@ -73,9 +73,17 @@ std::optional<Problem> lacking_of_native(Platform platform) {
                      : fmt::format("run {}, which has it", other)};
 }
 
+void require_native_can(const TrainSpec& spec) {
+  Refusals refusals(Framework::native);
+  for (const std::string& part : list_special_parts(spec.model))
+    refusals.add_if(true, "does not support " + part, "choose a dense model with --model, or another framework");
+  refusals.throw_if_any();
+}
+
 // The trainer beside this program: `tprimat train --spec FILE`, with the step records in $TPRIMAT_STEPS.
 // A layout of several ranks is started by MPI, with `threads` threads in each.
 TrainProgram plan_native(const LaunchRequest& request) {
+  require_native_can(request.spec);
   const std::string spec_path = request.paths.folder + "/train_spec.json";
   const TrainSpec spec = place_checkpoints(request.spec, request.paths.folder);
   TrainProgram program;

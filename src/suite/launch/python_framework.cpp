@@ -14,11 +14,11 @@
 namespace tprimat::suite {
 
 namespace embedded {
-extern const std::string_view package_init_py, package_config_py, package_steps_py, adapter_init_py,
-    adapter_attention_py, adapter_experiment_py, adapter_loop_py, adapter_loss_scale_py, adapter_model_py,
-    adapter_profiling_py, adapter_samples_py, adapter_settings_py, adapter_bridge_py, adapter_bridge_experts_py,
-    adapter_primus_recipe_py, train_tran_py, train_fsdp_py, train_deep_py, train_tita_py, titan_models_py,
-    titan_experts_py, train_nemo_py;
+extern const std::string_view package_init_py, package_config_py, package_steps_py, package_routers_py, adapter_init_py,
+    adapter_attention_py, adapter_experiment_py, adapter_experts_py, adapter_loop_py, adapter_loss_scale_py,
+    adapter_model_py, adapter_profiling_py, adapter_samples_py, adapter_settings_py, adapter_bridge_py,
+    adapter_bridge_experts_py, adapter_primus_recipe_py, train_tran_py, train_fsdp_py, train_deep_py, train_tita_py,
+    titan_models_py, titan_experts_py, train_nemo_py;
 }  // namespace embedded
 
 namespace {
@@ -50,9 +50,16 @@ struct ScriptFile {
 };
 
 constexpr std::string_view k_primus_recipe = "tprimat_adapter/primus_recipe.py", k_bridge = "tprimat_adapter/bridge.py",
-                           k_bridge_experts = "tprimat_adapter/bridge_experts.py";
+                           k_bridge_experts = "tprimat_adapter/bridge_experts.py", k_routers = "tprimat/routers.py",
+                           k_experts = "tprimat_adapter/experts.py";
 
-const ScriptFile k_scripts[] = {{"train_tran.py", "train_tran.py", embedded::train_tran_py},
+const ScriptFile k_scripts[] = {{"train_tran.py", k_routers, embedded::package_routers_py},
+                                {"train_tran.py", k_experts, embedded::adapter_experts_py},
+                                {"train_fsdp.py", k_routers, embedded::package_routers_py},
+                                {"train_fsdp.py", k_experts, embedded::adapter_experts_py},
+                                {"train_deep.py", k_routers, embedded::package_routers_py},
+                                {"train_deep.py", k_experts, embedded::adapter_experts_py},
+                                {"train_tran.py", "train_tran.py", embedded::train_tran_py},
                                 {"train_fsdp.py", "train_fsdp.py", embedded::train_fsdp_py},
                                 {"train_deep.py", "train_deep.py", embedded::train_deep_py},
                                 {"train_tita.py", "train_tita.py", embedded::train_tita_py},
@@ -109,6 +116,23 @@ bool can_train_in(const PythonFramework& framework, Precision precision, Platfor
          (platform != Platform::cpu && holds(framework.precisions_of_gpus, precision));
 }
 
+// Each rank computes all experts of its tokens; a family of Transformers drops none of them.
+void refuse_expert_settings(Refusals& refusals, const TrainSpec& spec, Framework framework) {
+  const ParallelSpec& layout = spec.parallel;
+  refusals.add_if(
+      layout.expert_ranks() > 1 || layout.expert_tensor_ranks() > 1,
+      fmt::format(
+          "has every expert on every rank{}, but the layout is EP {} ETP {}",
+          framework == Framework::deep ? " (it spreads its own MoE layers only, not those of Transformers)" : "",
+          layout.expert_ranks(), layout.expert_tensor_ranks()),
+      "choose a strategy with EP and ETP 1; with ZeRO-3 the ranks of fsdp and deep share the experts' weights");
+  refusals.add_if(spec.model.prediction_layers.value_or(0) > 0,
+                  "trains no layers that predict further tokens (MTP): Transformers leaves them out of the loss",
+                  "choose a model without prediction_layers");
+  refusals.add_if(spec.model.experts && spec.model.experts->capacity_factor,
+                  "drops no tokens, but the model has a capacity_factor", "choose a model without capacity_factor");
+}
+
 // Throws Error that names the unsupported settings.
 void require_possible(const PythonFramework& framework, const TrainSpec& spec, Platform platform) {
   Refusals refusals(framework.id);
@@ -120,6 +144,7 @@ void require_possible(const PythonFramework& framework, const TrainSpec& spec, P
   refusals.add_if(layout.data > 1 && !holds(framework.zero_stages, layout.zero_stage),
                   fmt::format("does not support ZeRO-{}", layout.zero_stage),
                   fmt::format("set zero_stage to {}, or choose --adapt nearest", list_stages(framework)));
+  refuse_expert_settings(refusals, spec, framework.id);
   const bool on_gpus = holds(framework.precisions_of_gpus, spec.precision);
   refusals.add_if(on_gpus && platform == Platform::cpu,
                   fmt::format("trains in {} on GPUs only", enum_name(spec.precision)),
@@ -139,6 +164,8 @@ TrainProgram plan_python_framework(const PythonFramework& framework, const Launc
     program.start = RankStart::alone;
     program.arguments.insert(program.arguments.begin(), program.python);
   }
+  if (request.spec.dispatcher)  // tokens stay on their rank
+    program.deviations.push_back({"dispatcher", std::string(enum_name(*request.spec.dispatcher)), "none"});
   program.files.insert(
       program.files.begin() + 1,
       {(folder / "config.json").string(), print_json(make_hugging_face_config(request.spec.model, NumberFormat::f32))});

@@ -74,6 +74,21 @@ std::vector<AskedSetting> list_layout(const TrainSpec& spec) {
   return list;
 }
 
+std::vector<AskedSetting> list_experts(const TrainSpec& spec) {
+  if (!spec.model.is_sparse()) return {};
+  const Experts& experts = *spec.model.experts;
+  std::vector<AskedSetting> list = {
+      {"num_experts", {"num_experts", "num_moe_experts", "num_local_experts"}, show(experts.count)},
+      {"experts_per_token", {"moe_router_topk", "num_experts_per_tok"}, show(experts.per_token)},
+      {"expert_ffn_hidden_size", {"moe_ffn_hidden_size", "moe_intermediate_size"}, show(experts.ffn_hidden_size)},
+      {"expert_model_parallel_size", {}, show(spec.parallel.expert_ranks())},
+      {"routing", {}, show(spec.routing.value_or(Routing::learned))}};
+  if (spec.parallel.expert_tensor)
+    list.push_back({"expert_tensor_parallel_size", {}, show(*spec.parallel.expert_tensor)});
+  if (spec.dispatcher) list.push_back({"dispatcher", {}, show(*spec.dispatcher)});
+  return list;
+}
+
 std::optional<double> number_in(const std::string& text) {
   double value = 0.0;
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -111,7 +126,7 @@ class LoggedSettings {
 std::vector<AuditEntry> audit_settings(const TrainSpec& asked, const logs::ExtractedLog& log) {
   const LoggedSettings logged(log);
   std::vector<AuditEntry> differences;
-  for (const auto& list : {list_work(asked), list_optimizer(asked.optimizer), list_layout(asked)})
+  for (const auto& list : {list_work(asked), list_optimizer(asked.optimizer), list_layout(asked), list_experts(asked)})
     for (const AskedSetting& setting : list)
       if (const auto effective = logged.find(setting); effective && !same_setting(setting.asked, *effective))
         differences.push_back({setting.key, setting.asked, *effective});

@@ -160,6 +160,14 @@ std::string render_memory_parts(const planner::MemoryEstimate& memory) {
   return render_text(table);
 }
 
+// Of a sparse model: the assumption behind the activations.
+std::string describe_expert_load(const planner::Workload& workload) {
+  if (!workload.shape.experts) return "";
+  const double load = planner::load_of_fullest_rank(workload);
+  if (load == 1) return "routed tokens: the same number on each rank of the experts\n";
+  return fmt::format("routed tokens: {:.4g} times the mean on the fullest rank of the experts\n", load);
+}
+
 std::string render_device_memory(const Forecast& known, const PlannedRun& run,
                                  const planner::PlannerSettings& planner) {
   if (!known.device) return "device memory: unknown\n";
@@ -226,11 +234,13 @@ std::string print_planned_layout(const PlannedRun& run) {
   return print_fitting(run, planner::workload_of(run.spec, run.framework, run.platform).workload.layout);
 }
 
-Forecast forecast(const PlannedRun& run, const MachineFacts& machine, const planner::PlannerSettings& planner) {
+Forecast forecast(const PlannedRun& run, const MachineFacts& machine, const planner::PlannerSettings& planner,
+                  double expert_load) {
   planner::SpecWorkload read = planner::workload_of(run.spec, run.framework, run.platform);
   Forecast known{std::move(read.workload), std::move(read.missing), {}, device_memory_of(run, machine), 0};
   if (known.missing.empty()) known.missing = missing_on(run.platform, known.workload);
   if (!known.missing.empty()) return known;
+  known.workload.expert_load = expert_load;
   known.memory = planner::estimate_memory(known.workload, planner.parameters);
   known.needed = known.device ? bytes_needed(*known.device, known.workload, planner.parameters) : known.memory->total();
   return known;
@@ -264,6 +274,7 @@ Json forecast_to_json(const Forecast& forecast) {
   if (!forecast.memory) return Json{{"not_predicted", forecast.missing}};
   Json json{{"memory_bytes", forecast.memory->total()}, {"bytes", Json::object()}};
   for (const auto& [name, bytes] : forecast.memory->parts()) json["bytes"][name] = bytes;
+  if (forecast.workload.shape.experts) json["expert_load"] = planner::load_of_fullest_rank(forecast.workload);
   if (!forecast.device) return json;
   if (forecast.device->ranks > 1) json["all_ranks_bytes"] = forecast.needed;
   json["device_bytes"] = forecast.device->bytes;
@@ -276,6 +287,7 @@ TimedMachine find_timed_machine(const PlannedRun& run, const MachineFacts& machi
                                 const std::optional<PeakInfo>& peak) {
   const planner::SpecWorkload read = planner::workload_of(run.spec, run.framework, run.platform);
   if (!read.missing.empty()) return {{}, read.missing};
+  if (!read.untimed.empty()) return {{}, "the step time: " + read.untimed};
   if (std::string missing = missing_on(run.platform, read.workload); !missing.empty()) return {{}, std::move(missing)};
   auto part = run.platform == Platform::cpu ? processor_of(run, machine, peak) : machine_of(run, machine);
   const planner::PlanPrecision precision = read.workload.precision;
@@ -302,7 +314,8 @@ std::optional<Prediction> predict(const PlannedRun& run, const MachineFacts& mac
 std::string render_memory(const PlannedRun& run, const Forecast& known, const planner::PlannerSettings& planner) {
   const std::string title = fmt::format("{}, {}\n\n", name_training(run), print_planned_layout(run));
   if (!known.memory) return title + fmt::format("the planner has no model of {}\n", known.missing);
-  return title + render_memory_parts(*known.memory) + "\n" + render_device_memory(known, run, planner);
+  return title + render_memory_parts(*known.memory) + "\n" + describe_expert_load(known.workload) +
+         render_device_memory(known, run, planner);
 }
 
 }  // namespace tprimat::suite

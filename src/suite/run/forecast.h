@@ -36,7 +36,9 @@ double bytes_needed(const DeviceMemory& device, const planner::Workload& workloa
                     const planner::ParameterSet& parameters);
 double usable_bytes(const Forecast& forecast);
 
-Forecast forecast(const PlannedRun& run, const MachineFacts& machine, const planner::PlannerSettings& planner);
+// expert_load: copies of tokens that the experts of the fullest rank take, over the mean.
+Forecast forecast(const PlannedRun& run, const MachineFacts& machine, const planner::PlannerSettings& planner,
+                  double expert_load = 1);
 
 // Of the processor that all ranks of a run use together.
 int64_t used_threads(const PlannedRun& run, const CpuFacts& cpu);

@@ -24,7 +24,8 @@ double distance(const planner::Layout& layout, const planner::Layout& wanted) {
   constexpr double k_micro_batch = 1, k_recompute = 10, k_sharding = 100, k_grid = 1000;
   const double grid = doublings_apart(layout.tensor, wanted.tensor) +
                       doublings_apart(layout.pipeline, wanted.pipeline) +
-                      doublings_apart(layout.context, wanted.context) + doublings_apart(layout.chunks, wanted.chunks);
+                      doublings_apart(layout.context, wanted.context) + doublings_apart(layout.chunks, wanted.chunks) +
+                      doublings_apart(layout.expert, wanted.expert);
   const auto steps = [](auto a, auto b) { return std::fabs(static_cast<double>(a) - static_cast<double>(b)); };
   return k_grid * grid + k_sharding * steps(layout.sharding, wanted.sharding) +
          k_recompute * steps(layout.recompute, wanted.recompute) +
@@ -65,10 +66,22 @@ class FitSearch {
     layout.data = wanted_.num_gpus() / (tensor * pipeline * context);
     if (pipeline != wanted_.pipeline) layout.chunks = 1, layout.ends_as_layers = false;
     if (tensor == 1) layout.sequence_parallel = false;
-    for (const int64_t micro : divisors_of(wanted_.micro_batch)) {
-      layout.micro_batch = micro;
-      if (is_sound(layout)) try_savers(layout);
+    for (const int64_t expert : expert_sizes(layout)) {
+      layout.expert = expert;
+      for (const int64_t micro : divisors_of(wanted_.micro_batch)) {
+        layout.micro_batch = micro;
+        if (is_sound(layout)) try_savers(layout);
+      }
     }
+  }
+
+  // Ranks that may share the routed experts: their number divides both the experts and the ranks of a stage.
+  std::vector<int64_t> expert_sizes(const planner::Layout& layout) const {
+    if (!workload_.shape.experts) return {1};
+    std::vector<int64_t> sizes = divisors_of(workload_.shape.experts->count);
+    const int64_t ranks = layout.num_gpus() / layout.pipeline;
+    std::erase_if(sizes, [&](int64_t each) { return ranks % (each * layout.expert_tensor) != 0; });
+    return sizes;
   }
 
   bool is_sound(const planner::Layout& layout) const {

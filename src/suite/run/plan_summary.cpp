@@ -18,10 +18,20 @@ namespace fs = std::filesystem;
 using Lines = std::vector<std::pair<const char*, std::string>>;  // label, text
 
 std::string describe_model(const ModelSpec& model) {
-  return fmt::format("{}{}: {} parameters, {} layers, hidden size {}", model.name,
+  const ParameterCount count = count_parameters(model);
+  const auto show = [](int64_t parameters) { return group_thousands(std::to_string(parameters)); };
+  const std::string active = model.experts ? fmt::format(" ({} per token)", show(count.active())) : "";
+  return fmt::format("{}{}: {} parameters{}, {} layers, hidden size {}", model.name,
                      model.full_name.empty() || model.full_name == model.name ? "" : " (" + model.full_name + ")",
-                     group_thousands(std::to_string(count_parameters(model).total())), model.num_layers,
-                     model.hidden_size);
+                     show(count.total()), active, model.num_layers, model.hidden_size);
+}
+
+std::string describe_experts(const TrainSpec& spec) {
+  const Experts& experts = *spec.model.experts;
+  return fmt::format("{} of {} per token{}, {} routing{}", experts.per_token, experts.count,
+                     experts.shared_ffn_hidden_size > 0 ? " and shared ones" : "",
+                     enum_name(spec.routing.value_or(Routing::learned)),
+                     spec.dispatcher ? fmt::format(", dispatcher {}", enum_name(*spec.dispatcher)) : "");
 }
 
 std::string describe_layout(const ParallelSpec& layout, int64_t nodes) {
@@ -85,6 +95,7 @@ Lines list_settings(const PlannedRun& run, const Forecast& known) {
                  {"precision", describe_formats(spec)},
                  {"data set", spec.data.dataset},
                  {"memory", describe_memory(known)}};
+  if (spec.model.experts) lines.insert(lines.begin() + 1, {"experts", describe_experts(spec)});
   if (const std::string version = describe_version(run); !version.empty()) lines.emplace_back("version", version);
   for (const std::string& remark : run.plan.remarks) lines.emplace_back("note", remark);
   for (const Deviation& each : run.plan.deviations) lines.emplace_back("deviates", describe_deviation(each));

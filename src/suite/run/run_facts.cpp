@@ -225,6 +225,19 @@ void describe_beside(RunResult& result, const std::vector<StepRecord>& steps) {
   if (reported.unix_time || reported.loss_scale) result.reported = std::move(reported);
 }
 
+// Who routed the tokens was asked; what came of it the trainer tells.
+void describe_experts(RunResult& result, const std::vector<StepRecord>& steps) {
+  for (const auto& [kept, told] : {std::pair{&ExpertFigures::load_values, &StepRecord::expert_load},
+                                   {&ExpertFigures::dropped_values, &StepRecord::dropped_share},
+                                   {&ExpertFigures::aux_loss_values, &StepRecord::aux_loss},
+                                   {&ExpertFigures::z_loss_values, &StepRecord::z_loss}}) {
+    std::vector<double> values = series(steps, told);
+    if (values.empty()) continue;
+    if (!result.experts) result.experts.emplace();
+    (*result.experts).*kept = std::move(values);
+  }
+}
+
 void describe_skipped_updates(RunResult& result, const std::vector<StepRecord>& steps) {
   std::vector<RunEvent> events;
   for (const StepRecord& each : steps) {
@@ -257,6 +270,7 @@ void describe_steps(RunResult& result, const TrainingTrace& trace, const TrainSp
   result.grad_norms = series(steps, &StepRecord::grad_norm);
   result.memory_values = series(steps, &StepRecord::memory_allocated_gb);
   describe_beside(result, steps);
+  describe_experts(result, steps);
   describe_skipped_updates(result, steps);
   for (const StepRecord& step : steps) raise_peak(result.memory_metrics.peak_memory_reserved_gb, step);
   if (trace.log) logs::add_logged_figures(result, *trace.log);

@@ -25,6 +25,9 @@ TEST(SelfCommunicator, CollectivesKeepOrCopyTheValues) {
   EXPECT_EQ(copy, values);
   self->reduce_scatter(copy.data(), 3, again.data());
   EXPECT_EQ(again, values);
+  std::array<float, 3> sent = {};
+  self->all_to_all(values.data(), 3, sent.data());
+  EXPECT_EQ(sent, values);
   self->all_gather(values.data(), 3, values.data());  // in place
   EXPECT_EQ(again, values);
   self->all_reduce<float>(nullptr, 0);

@@ -24,9 +24,12 @@ std::string sentence_of_pair(const RunResult& reference, const RunResult& subjec
 TEST(Differences, ExpertsOrAWindowOnOneSideOnlyAreOtherWork) {
   const RunResult dense = one_side().result;
   RunResult sparse = the_other_side().result, windowed = the_other_side().result;
-  sparse.model_info.shape->experts = Experts{.count = 8, .per_token = 2, .ffn_hidden_size = 64};
+  Experts& experts = sparse.model_info.shape->experts.emplace();
+  experts.count = 8, experts.per_token = 2, experts.ffn_hidden_size = 4096;
   windowed.model_info.shape->sliding_window = 512;
-  EXPECT_EQ(sentence_of_pair(dense, sparse, "model_shape"), "the models differ in shape: experts none against yes");
+  EXPECT_EQ(sentence_of_pair(dense, sparse, "sparse_against_dense"),
+            "one side is a mixture of experts, the other a dense model: dense against 2 of 8 experts per token");
+  EXPECT_EQ(sentence_of_pair(dense, sparse, "model_shape"), "") << "said once";
   EXPECT_EQ(sentence_of_pair(windowed, dense, "model_shape"),
             "the models differ in shape: sliding window 512 against none");
 }

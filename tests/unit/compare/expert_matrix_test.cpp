@@ -127,6 +127,8 @@ INSTANTIATE_TEST_SUITE_P(OtherWork, ExpertMatrix, ::testing::ValuesIn(other_work
 INSTANTIATE_TEST_SUITE_P(Contradictions, ExpertMatrix, ::testing::ValuesIn(contradicting_pairs()), RowName());
 INSTANTIATE_TEST_SUITE_P(ApparentContradictions, ExpertMatrix, ::testing::ValuesIn(apparent_contradictions()),
                          RowName());
+INSTANTIATE_TEST_SUITE_P(Sparse, ExpertMatrix, ::testing::ValuesIn(comparable_sparse_pairs()), RowName());
+INSTANTIATE_TEST_SUITE_P(OtherSparse, ExpertMatrix, ::testing::ValuesIn(other_sparse_pairs()), RowName());
 INSTANTIATE_TEST_SUITE_P(BrokenFiles, ExpertMatrix, ::testing::ValuesIn(broken_file_pairs()), RowName());
 
 bool is_answer(GateAnswer answer, GateOutcome outcome) {
@@ -156,6 +158,8 @@ TEST(ExpertTable, HasBothKindsOfRows) {
   const size_t withheld = other_work_pairs().size() + broken_file_pairs().size() + contradicting_pairs().size();
   EXPECT_GE(comparable, 60u);
   EXPECT_GE(withheld, 60u);
+  EXPECT_GE(comparable_sparse_pairs().size(), 10u);
+  EXPECT_GE(comparable_sparse_pairs().size() + other_sparse_pairs().size(), 25u);
 }
 
 }  // namespace

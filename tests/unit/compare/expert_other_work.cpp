@@ -45,19 +45,11 @@ std::vector<ExpertPair> pairs_of_two_llamas() {
   };
 }
 
-std::vector<ExpertPair> pairs_of_two_vocabularies_or_experts() {
+std::vector<ExpertPair> pairs_of_two_vocabularies_or_windows() {
   using enum Answer;
   return {
       {"OtherVocabulary", h100(), h100({shape([](ModelSpec& m) { m.vocab_size = 32'000; })}), withheld,
        "another tokenizer: another number of tokens behind a text, a smaller head, other losses", "model_shape"},
-      {"ExpertsAgainstDense", h100({model("mistral_7b_v0.3", "mistral")}),
-       h100({model("mistral_7b_v0.3", "mistral"), shape([](ModelSpec& m) {
-               m.experts = Experts{.count = 8, .per_token = 2, .ffn_hidden_size = m.ffn_hidden_size};
-             })}),
-       withheld, "a mixture of experts under the dense model's name", "model_shape"},
-      {"OneExpertAgainstTwo", experts_on_h100(),
-       experts_on_h100({shape([](ModelSpec& m) { m.experts->per_token = 1; })}), withheld, "half of the MLPs' work",
-       "model_shape"},
       {"WindowAgainstNone", h100({model("mistral_7b", "mistral_7b"), sequence_length(32'768), batch(64)}),
        h100({model("mistral_7b", "mistral_7b"), sequence_length(32'768), batch(64),
              shape([](ModelSpec& m) { m.sliding_window.reset(); })}),
@@ -90,15 +82,9 @@ std::vector<ExpertPair> pairs_of_other_data_settings() {
       {"DropoutAgainstNone", h100({printed({{"hidden_dropout", "0.1"}, {"attention_dropout", "0.1"}})}),
        h100({printed({{"hidden_dropout", "0.0"}, {"attention_dropout", "0.0"}})}), withheld,
        "Megatron-LM's default drops: other kernels, masks in memory, and another training", "data_settings"},
-      {"ForcedBalanceOfExperts", experts_on_h100({printed({{"moe_router_force_load_balancing", "True"}})}),
-       experts_on_h100({printed({{"moe_router_force_load_balancing", "False"}})}), withheld,
-       "a router that is overruled trains nothing, and spares the slowest expert", "data_settings"},
-      {"DroppedTokensOfExperts", experts_on_h100({printed({{"moe_expert_capacity_factor", "1.0"}})}),
-       experts_on_h100({printed({{"moe_expert_capacity_factor", "None"}})}), withheld,
-       "a capacity drops tokens, whose work is not done", "data_settings"},
       {"PredictsFurtherTokens", h100({printed({{"mtp_num_layers", "1"}})}),
        h100({printed({{"mtp_num_layers", "None"}})}), withheld, "another layer and another head behind every token",
-       Codes({"data_settings", "model_shape"})},
+       "prediction_layers"},
   };
 }
 
@@ -214,7 +200,7 @@ std::vector<ExpertPair> pairs_with_one_other_work() {
 }  // namespace
 
 std::vector<ExpertPair> other_work_pairs() {
-  return joined<ExpertPair>({pairs_of_two_shapes(), pairs_of_two_llamas(), pairs_of_two_vocabularies_or_experts(),
+  return joined<ExpertPair>({pairs_of_two_shapes(), pairs_of_two_llamas(), pairs_of_two_vocabularies_or_windows(),
                              pairs_of_other_work(), pairs_of_other_data_settings(), pairs_of_other_learning_rates(),
                              pairs_of_other_optimizers(), pairs_of_skipped_updates(), pairs_of_other_losses(),
                              pairs_with_one_other_training(), pairs_with_one_other_work()});

@@ -27,10 +27,12 @@ struct ExpertPair {
   // beside the verdict; every warning must be one of them, and notes may stand there besides.
   Codes codes = {};
 };
-std::vector<ExpertPair> comparable_pairs();   // expert_comparable.cpp
-std::vector<ExpertPair> disturbed_pairs();    // expert_disturbed.cpp: comparable, though something is odd
-std::vector<ExpertPair> other_work_pairs();   // expert_other_work.cpp: withheld
-std::vector<ExpertPair> broken_file_pairs();  // expert_broken_files.cpp: withheld
+std::vector<ExpertPair> comparable_pairs();         // expert_comparable.cpp
+std::vector<ExpertPair> disturbed_pairs();          // expert_disturbed.cpp: comparable, though something is odd
+std::vector<ExpertPair> other_work_pairs();         // expert_other_work.cpp: withheld
+std::vector<ExpertPair> comparable_sparse_pairs();  // expert_sparse.cpp
+std::vector<ExpertPair> other_sparse_pairs();       // withheld
+std::vector<ExpertPair> broken_file_pairs();        // expert_broken_files.cpp: withheld
 // expert_contradictions.cpp: withheld, and honest pairs that resemble them.
 std::vector<ExpertPair> contradicting_pairs();
 std::vector<ExpertPair> apparent_contradictions();

@@ -186,6 +186,9 @@ Training experts_on_h100(const Edits& edits) {
   set_model(t.facts, "mixtral_8x7b", "mixtral_8x7b");
   t.flops_per_second = 300e12;
   set_layout(t.facts, 2, 4, 8, 1);
+  t.facts.parallelism_config.expert_model_parallel_size = 8;
+  ExpertFigures& experts = t.facts.experts.emplace();
+  experts.routing = Routing::learned, experts.dispatcher = Dispatcher::alltoall;
   return edited(std::move(t), edits);
 }
 

@@ -39,7 +39,7 @@ Training h100(const Edits& edits = {});             // Llama 3.1 8B, Megatron-LM
 Training mi300x(const Edits& edits = {});           // Llama 3.1 8B, Primus, 8 devices, DP8, bf16
 Training b200_in_fp8(const Edits& edits = {});      // Llama 3.1 8B, NeMo, 8 devices, DP8
 Training large_on_h100(const Edits& edits = {});    // Llama 3.1 70B, Megatron-LM, 64 devices, TP8 PP4 DP2, bf16
-Training experts_on_h100(const Edits& edits = {});  // Mixtral 8x7B, Megatron-LM, 64 devices, TP2 PP4 DP8, bf16
+Training experts_on_h100(const Edits& edits = {});  // Mixtral 8x7B, Megatron-LM, 64 devices, TP2 PP4 DP8 EP8, bf16
 Training small_on_cpu(const Edits& edits = {});     // GPT-2, native, one processor, fp32
 
 // Speed and noise.

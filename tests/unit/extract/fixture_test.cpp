@@ -45,7 +45,11 @@ constexpr std::pair<const char*, Figure ExtractedStep::*> k_figures_of_a_step[] 
     {"joules", &ExtractedStep::energy_joules_per_gpu},
     {"allocated", &ExtractedStep::memory_allocated_gb},
     {"reserved", &ExtractedStep::memory_reserved_gb},
-    {"used", &ExtractedStep::memory_used_gb}};
+    {"used", &ExtractedStep::memory_used_gb},
+    {"load", &ExtractedStep::expert_load},
+    {"dropped", &ExtractedStep::dropped_share},
+    {"aux", &ExtractedStep::aux_loss},
+    {"z", &ExtractedStep::z_loss}};
 
 std::string describe(const ExtractedStep& s) {
   std::string text = fmt::format("step {} line {}", s.step, s.line);
@@ -80,7 +84,9 @@ std::string describe(const ReadLog& read) {
   fact("model", facts.model), fact("parameters", facts.parameters), fact("max_steps", facts.max_steps);
   fact("gbs", facts.global_batch_size), fact("mbs", facts.micro_batch_size), fact("sl", facts.sequence_length);
   fact("tp", facts.tensor_parallel), fact("pp", facts.pipeline_parallel), fact("dp", facts.data_parallel);
-  fact("peak_flops", facts.peak_flops);
+  fact("ep", facts.expert_parallel), fact("etp", facts.expert_tensor_parallel), fact("peak_flops", facts.peak_flops);
+  if (facts.routing) text += fmt::format("routing {}\n", enum_name(*facts.routing));
+  if (facts.dispatcher) text += fmt::format("dispatcher {}\n", enum_name(*facts.dispatcher));
   if (facts.precision) text += fmt::format("precision {}\n", enum_name(*facts.precision));
   for (const ExtractedStep& step : read.log.steps) text += describe(step);
   for (const auto& [key, gb] : read.log.memory_gb)

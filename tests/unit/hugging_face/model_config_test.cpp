@@ -73,8 +73,7 @@ TEST(HuggingFaceConfig, RefusesShapesOfNoFamily) {
   EXPECT_NE(refusal(llama, [](ModelSpec& m) { m.norm = NormKind::layer; }).find("norm layer"), std::string::npos);
   EXPECT_NE(refusal(gpt2, [](ModelSpec& m) { m.num_key_value_heads = 2; }).find("2 key/value"), std::string::npos);
   EXPECT_NE(refusal(gpt2, [](ModelSpec& m) { m.linear_bias = false; }).find("linear_bias false"), std::string::npos);
-  EXPECT_NE(refusal(llama, [](ModelSpec& m) { m.experts = Experts{.count = 2, .per_token = 2, .ffn_hidden_size = 64}; })
-                .find("experts"),
+  EXPECT_NE(refusal(llama, [](ModelSpec& m) { m.latent_attention = LatentAttention{}; }).find("latent_attention"),
             std::string::npos);
 }
 
@@ -156,7 +155,7 @@ TEST(HuggingFaceConfig, KnowsWhatSilenceMeans) {
 TEST(HuggingFaceConfig, SaysThatThereIsNoDropout) {
   const HuggingFaceModel model = parse({{"attn_pdrop", 0.1}, {"embd_pdrop", 0.0}}, {{"model_type", "gpt2"}});
   ASSERT_EQ(model.notes.size(), 1u);
-  EXPECT_EQ(model.notes[0], "attn_pdrop is 0.1; the native trainer trains without dropout");
+  EXPECT_EQ(model.notes[0], "attn_pdrop is 0.1; training is without dropout");
 }
 
 TEST(HuggingFaceConfig, ReadsTheFileOfAFolder) {

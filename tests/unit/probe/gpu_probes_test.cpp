@@ -188,6 +188,42 @@ TEST_F(GpuProbes, AFormatWithoutKernelsIsNamedAndTheOthersGoOn) {
   EXPECT_EQ(report.matmul.size(), 3u);
 }
 
+TEST_F(GpuProbes, RoutedExpertsAreMeasuredTogether) {
+  GpuProbePlan plan = small_plan();
+  plan.measures_memory = false;
+  EXPECT_FALSE(run("a GPU", plan).matmul.front().grouped);
+  using enum ProductPass;
+  for (const ProductPass pass : {forward, dgrad, wgrad})
+    plan.groups.push_back({{"expert_up", pass, 4, 16, 32, 48}, 1e6});
+  const GpuProbeReport report = run("a GPU", plan);
+  ASSERT_EQ(report.matmul.size(), 4u);
+  for (const GpuPeak& peak : report.matmul) {
+    ASSERT_TRUE(peak.grouped && peak.grouped->size() == 6);
+    for (const GroupedRate<DeviceMeasured>& each : *peak.grouped) {
+      EXPECT_EQ(each.fullest, each.load == ExpertLoad::even ? 16 : 32);
+      EXPECT_GT(each.flops_per_second, 0);
+      EXPECT_GT(each.share_of_plain, 0);
+      EXPECT_GE(each.measured.windows, 4);
+    }
+    EXPECT_TRUE(peak.model_flops_per_second);
+  }
+}
+
+// A rate of all products that left the experts out would be another figure under the same name.
+TEST_F(GpuProbes, ExpertsWithoutKernelsLeaveNoRateOfAll) {
+  bf16_ops_.matmul_wide = [](const auto&, const auto&, const auto&, bool) {
+    throw Error(Problem{"no kernel", "", ""});
+  };
+  GpuProbePlan plan = small_plan();
+  plan.measures_memory = false;
+  plan.products.pop_back();  // the wgrad
+  plan.groups = {{{"expert_up", ProductPass::wgrad, 4, 16, 32, 48}, 1e6}};
+  const GpuProbeReport report = run("a GPU", plan);
+  ASSERT_EQ(report.matmul.size(), 4u);
+  EXPECT_TRUE(report.matmul[0].grouped && report.matmul[0].model_flops_per_second);
+  EXPECT_FALSE(report.matmul[2].grouped || report.matmul[2].model_flops_per_second);
+}
+
 // As Transformer Engine's recipe has it: gradients are E5M2, and only the forward pass adds up in the units' own sums.
 TEST_F(GpuProbes, ProductsOf8BitsAreThoseOfATraining) {
   bf16_ops_ = ops_with_fp8();

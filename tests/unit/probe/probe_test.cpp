@@ -1,10 +1,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/error.h"
 #include "probe/collective_probe.h"
 #include "probe/gemm_probe.h"
+#include "probe/model_products.h"
 #include "probe/probes.h"
 
 namespace tprimat::engine {
@@ -74,6 +76,102 @@ TEST(ModelProducts, AreThoseThatItsParametersImply) {
   EXPECT_EQ(qkv.count, 3);
 }
 
+// DeepSeek's attention, one dense layer, shared experts, and a layer that predicts a further token.
+ModelSpec small_deepseek() {
+  ModelSpec model = small_llama();
+  model.num_layers = 4;
+  model.num_key_value_heads = 4;
+  model.latent_attention =
+      LatentAttention{.query_rank = 24, .key_value_rank = 32, .rope_head_dim = 8, .value_head_dim = 16};
+  model.experts =
+      Experts{.count = 8, .per_token = 2, .ffn_hidden_size = 48, .shared_ffn_hidden_size = 96, .first_dense_layers = 1};
+  model.prediction_layers = 1;
+  return model;
+}
+
+const ModelProduct* find_product(const std::vector<ModelProduct>& products, const std::string& name) {
+  const auto found = std::ranges::find(products, name, [](const ModelProduct& each) { return each.shape.name; });
+  return found == products.end() ? nullptr : &*found;
+}
+
+// Weights that multiply each token, counted by hand.
+TEST(ModelProducts, OfASparseModelAreThoseThatItsParametersImply) {
+  const ModelSpec model = small_deepseek();
+  const int64_t tokens = 64;
+  const int64_t attention = 64 * 24 + 24 * 4 * 24 + 64 * 40 + 32 * 4 * 32 + 4 * 16 * 64;
+  const int64_t dense = 3 * 64 * 160, shared = 3 * 64 * 96, routed = 2 * 3 * 64 * 48;
+  const int64_t weights = 5 * attention + dense + 4 * (shared + routed) + 2 * 64 * 64 + 2 * 64 * 1000;
+  double flops = 0;
+  for (const ModelProduct& product : model_products(model, tokens))
+    flops += product.shape.flops() * static_cast<double>(product.count);
+  for (const ModelGroup& group : expert_products(model, tokens)) flops += group.step_flops;
+  EXPECT_DOUBLE_EQ(flops, 6.0 * static_cast<double>(weights * tokens));
+  EXPECT_EQ(find_product(model_products(model, tokens), "qkv"), nullptr);
+  EXPECT_EQ(find_product(model_products(model, tokens), "kv_down")->shape.n, 40);
+  EXPECT_EQ(find_product(model_products(model, tokens), "up")->count, 1);
+  EXPECT_EQ(find_product(model_products(model, tokens), "shared_up")->count, 4);
+  EXPECT_TRUE(expert_products(small_llama(), tokens).empty());
+}
+
+TEST(ExpertTokens, AnUnevenLoadRisesToTwiceTheMeanAndLosesNoToken) {
+  EXPECT_EQ(expert_tokens(ExpertLoad::even, 3, 5), (std::vector<int64_t>{5, 5, 5}));
+  EXPECT_EQ(expert_tokens(ExpertLoad::uneven, 3, 6), (std::vector<int64_t>{3, 6, 9}));
+  EXPECT_EQ(expert_tokens(ExpertLoad::uneven, 3, 32), (std::vector<int64_t>{16, 32, 48}));
+  EXPECT_EQ(expert_tokens(ExpertLoad::uneven, 1, 7), (std::vector<int64_t>{7}));
+  for (const int64_t mean : {1, 7, 16, 512}) {
+    const std::vector<int64_t> each = expert_tokens(ExpertLoad::uneven, 127, mean);
+    EXPECT_EQ(std::accumulate(each.begin(), each.end(), int64_t{0}), 127 * mean);
+    const double most = static_cast<double>(std::ranges::max(each)) / static_cast<double>(mean);
+    EXPECT_GE(most, 1.9) << mean;
+    EXPECT_LE(most, 2.2) << mean;
+    for (const int64_t tokens : each) EXPECT_TRUE(mean % 16 != 0 || tokens % 16 == 0) << tokens;
+  }
+}
+
+TEST(GroupedShape, ExpertsWithoutTokensHaveNoProduct) {
+  const GroupedShape shape{"expert_up", ProductPass::wgrad, 64, 1, 32, 48};
+  double flops = 0;
+  for (const ProductShape& each : shape.products(ExpertLoad::uneven)) {
+    EXPECT_GT(each.k, 0);
+    EXPECT_TRUE(each.m == 32 && each.n == 48);
+    flops += each.flops();
+  }
+  EXPECT_DOUBLE_EQ(flops, shape.flops());
+  EXPECT_LT(shape.products(ExpertLoad::uneven).size(), 64u);
+  EXPECT_EQ(shape.plain().k, 64);
+}
+
+TEST(ExpertProducts, OfLargeModelsAreMeasuredWithFewerExpertsThenFewerTokens) {
+  ModelSpec model = small_deepseek();
+  model.hidden_size = 7168;
+  model.experts->count = 256, model.experts->per_token = 8, model.experts->ffn_hidden_size = 2048;
+  for (const ModelGroup& group : expert_products(model, 8192)) {
+    EXPECT_GE(group.shape.experts, 2);
+    EXPECT_LE(group.shape.experts * group.shape.inputs * group.shape.outputs, int64_t{1} << 28);
+    EXPECT_EQ(group.shape.tokens, 256);  // 8192 x 8 / 256
+    EXPECT_DOUBLE_EQ(group.step_flops,
+                     2.0 * 8192 * 8 * 4 * static_cast<double>(group.shape.inputs * group.shape.outputs));
+  }
+  model.experts->count = 8, model.experts->ffn_hidden_size = 16384;
+  const GroupedShape few = expert_products(model, 65536).front().shape;
+  EXPECT_TRUE(few.experts == 2 && few.tokens == 256) << few.experts << " " << few.tokens;
+  const GroupedShape whole = expert_products(model, 65536, {1e18, int64_t{1} << 40}).front().shape;
+  EXPECT_TRUE(whole.experts == 8 && whole.tokens == 65536) << whole.experts << " " << whole.tokens;
+}
+
+TEST(MeasureModelProducts, RoutedExpertsAreMeasuredTogetherUnderBothLoads) {
+  const auto rate = measure_model_products(small_deepseek(), 64, ProductFormat::fp32, 1);
+  ASSERT_TRUE(rate && rate->grouped);
+  ASSERT_EQ(rate->grouped->size(), 12u);  // up and down, three passes, two loads
+  for (const GroupedRate<Measured>& each : *rate->grouped) {
+    EXPECT_TRUE(each.experts == 8 && each.tokens == 16);
+    EXPECT_EQ(each.fullest, each.load == ExpertLoad::even ? 16 : 32);
+    EXPECT_GT(each.flops_per_second, 0);
+    EXPECT_DOUBLE_EQ(each.share_of_plain, each.flops_per_second / each.plain_flops_per_second);
+  }
+  EXPECT_FALSE(measure_model_products(small_llama(), 64, ProductFormat::fp32, 1)->grouped);
+}
+
 TEST(ModelProducts, OfLargeModelsAreMeasuredOverFewerTokens) {
   ModelSpec model = small_llama();
   model.hidden_size = 8192;
@@ -111,6 +209,7 @@ TEST(BusFactor, IsThatOfNcclTests) {
   EXPECT_DOUBLE_EQ(bus_factor(CollectiveKind::all_reduce, 4), 1.5);
   EXPECT_DOUBLE_EQ(bus_factor(CollectiveKind::all_gather, 4), 0.75);
   EXPECT_DOUBLE_EQ(bus_factor(CollectiveKind::reduce_scatter, 2), 0.5);
+  EXPECT_DOUBLE_EQ(bus_factor(CollectiveKind::all_to_all, 8), 0.875);
   EXPECT_DOUBLE_EQ(bus_factor(CollectiveKind::send_receive, 8), 1.0);
 }
 

@@ -107,6 +107,8 @@ std::vector<DeviationCase> cases_of_other_counts() {
                                    "256, step_time_s: 19.78, mfu_pct: 55.47")},
       {"other_vocabulary", cells_of("model: Grok 1 314b Dev, layers: 2, seq: 4096, gpu: H100, n_gpus: 8, precision: "
                                     "FP8, gbs: 1024, step_time_s: 19.89, mfu_pct: 27.4")},
+      {"other_vocabulary", cells_of("model: gpt-oss-120b, seq: 4096, n_gpus: 64, gbs: 512, tp: 2, step_time_s: "
+                                    "16.66493, tflops_per_gpu: 58.42")},
       {"other_peak", cells_of("model: Grok1 314b, seq: 8192, gpu: GB200, n_gpus: 128, precision: BF16, gbs: 256, "
                               "step_time_s: 7.325, mfu_pct: 47.59")},
       {"prediction_not_counted",
@@ -136,6 +138,10 @@ std::vector<DeviationCase> cases_of_other_work() {
   return {
       {"frozen_weights", cells_of("model: LLAMA3_70B, seq: 4096, n_gpus: 8, notes: LoRA Performance, "
                                   "tokens_per_s_per_gpu: 6206, tflops_per_gpu: 1731")},
+      {"averaged_steps", cells_of("model: gpt-oss-120b, framework: Megatron-Bridge, seq: 4096, n_gpus: 64, gbs: 1280, "
+                                  "step_time_s: 4.99563, tflops_per_gpu: 535.23")},
+      {"recipe_length", cells_of("model: Nemotron-3-Super-120B-A12B, framework: Megatron-Bridge, seq: 4096, n_gpus: "
+                                 "64, gbs: 512, step_time_s: 9.92635, tflops_per_gpu: 559.39")},
       {"noted_batch",
        cells_of("model: GPT 18B, layers: 6, hidden: 14336, vocab: 250880, seq: 2048, n_gpus: 8, gbs: 2048, recompute: "
                 "full, step_time_s: 130.43, tflops_per_gpu: 143.48, notes: text says GBS=512")},
@@ -227,8 +233,8 @@ constexpr const char* k_published = TPRIMAT_SHARED_DATA "/published/";
 
 TEST(PublishedFigures, FollowFromTheirInputsInTheTablesOfTheExampleData) {
   SKIP_WITHOUT_EXAMPLE_DATA(k_published);
-  for (const char* name :
-       {"recompute_2205", "megatron_h100", "torchtitan", "llama3_405b", "megatron_2104", "mosaic", "bloom_sweep"}) {
+  for (const char* name : {"recompute_2205", "megatron_h100", "torchtitan", "llama3_405b", "megatron_2104", "mosaic",
+                           "bloom_sweep", "moe_perf"}) {
     const TableCheck check = validate_table(load_published_table(k_published + std::string(name) + ".tsv"));
     EXPECT_EQ(check.unexplained, 0) << render_validation({check});
     EXPECT_GT(check.reproduced + check.explained, 0) << name;
@@ -245,7 +251,7 @@ TEST(PublishedFigures, CountsStandOnThePageOfMetrics) {
   const std::string page = read_file(TPRIMAT_SOURCE_DIR "/docs/metrics.md");
   for (const char* name :
        {"recompute_2205", "megatron_h100", "megatron_2104", "torchtitan", "llama3_405b", "large_runs", "llmc",
-        "nanotron", "bloom_sweep", "mosaic", "dgxc", "nemo_perf", "amd_perf"}) {
+        "nanotron", "bloom_sweep", "mosaic", "dgxc", "nemo_perf", "moe_perf", "amd_perf"}) {
     const TableCheck check = validate_table(load_published_table(k_published + std::string(name) + ".tsv"));
     const std::string counts =
         fmt::format("| {} | {} | {} | {} |", check.reproduced, check.explained, check.unexplained, check.lacking);
@@ -270,7 +276,7 @@ void scale_figures(PublishedTable& table, double factor) {
 double share_that_passes(double factor) {
   double passed = 0, judged = 0;
   for (const char* name :
-       {"recompute_2205", "torchtitan", "megatron_2104", "bloom_sweep", "mosaic", "dgxc", "nemo_perf"}) {
+       {"recompute_2205", "torchtitan", "megatron_2104", "bloom_sweep", "mosaic", "dgxc", "nemo_perf", "moe_perf"}) {
     PublishedTable table = load_published_table(k_published + std::string(name) + ".tsv");
     scale_figures(table, factor);
     for (const RowCheck& row : validate_table(table).rows)

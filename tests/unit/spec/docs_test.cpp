@@ -24,9 +24,11 @@ TEST(Docs, ModelsPageStatesEveryModelWithItsFigures) {
     const double flops = flops_per_token(known.spec, length, FlopFormula::causal) / 1e9;
     const auto whole = static_cast<int64_t>(flops);
     const std::string hundredths = fmt::format("{:.2f}", flops).substr(fmt::format("{}", whole).size());
+    const auto active = known.published_active_parameters;
     const std::string row =
-        fmt::format("| `{}` | {} | {} | {}{} at SL {} |", known.spec.name, known.spec.full_name,
-                    group_digits(known.published_parameters.value_or(0)), group_digits(whole), hundredths, length);
+        fmt::format("| `{}` | {} | {} |{} | {}{} at SL {} |", known.spec.name, known.spec.full_name,
+                    group_digits(known.published_parameters.value_or(0)), active ? " " + group_digits(*active) : "",
+                    group_digits(whole), hundredths, length);
     EXPECT_NE(page.find(row), std::string::npos) << row;
   }
 }

@@ -76,7 +76,8 @@ TEST(Experts, RefuseWhatDoesNotFitTogether) {
   };
   EXPECT_TRUE(problems_of([](ModelSpec&) {}).empty());
   EXPECT_TRUE(mentions(problems_of([](ModelSpec& m) { m.experts->groups = 7; }), "7 groups"));
-  EXPECT_TRUE(mentions(problems_of([](ModelSpec& m) { m.experts->groups = 64; }), "more than the 4 experts"));
+  EXPECT_TRUE(mentions(problems_of([](ModelSpec& m) { m.experts->groups = 64, m.experts->groups_per_token = 1; }),
+                       "more than the 4 experts"));
   EXPECT_TRUE(mentions(problems_of([](ModelSpec& m) { m.experts->first_dense_layers = 61; }), "no layer has experts"));
   EXPECT_TRUE(mentions(problems_of([](ModelSpec& m) { m.experts->layer_interval = 0; }), "layer_interval"));
   EXPECT_TRUE(mentions(problems_of([](ModelSpec& m) { m.experts->capacity_factor = 0; }), "capacity_factor"));
@@ -99,6 +100,7 @@ TEST(Experts, SpecificationsOfVersion01AreRead) {
   json["model"].erase("experts");
   json["model"]["num_experts"] = 8;
   json["model"]["experts_per_token"] = 2;
+  spec.model.experts = Experts{.count = 8, .per_token = 2, .ffn_hidden_size = 14336};
   EXPECT_EQ(train_spec_from_json(json, "spec").model, spec.model);
   json["model"]["num_experts"] = nullptr;
   EXPECT_FALSE(train_spec_from_json(json, "spec").model.experts);

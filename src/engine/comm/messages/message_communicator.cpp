@@ -52,6 +52,22 @@ TransferPtr MessageCommunicator::start_all_gather(CommBuffer own, CommBuffer all
   return start_messages(*group_, std::move(messages));
 }
 
+// Step s sends to the rank s places ahead, so that no rank gets the messages of all others at once.
+TransferPtr MessageCommunicator::start_all_to_all(CommBuffer from, CommBuffer to) {
+  CHECK(from.type == to.type && from.count == to.count && from.count % size() == 0);
+  const int tag = group_->next_tag();
+  const int64_t bytes = from.size() / size();
+  const auto block = [&](const CommBuffer& buffer, int rank) { return bytes_of(buffer) + rank * bytes; };
+  if (bytes > 0) std::memcpy(block(to, rank()), block(from, rank()), static_cast<size_t>(bytes));
+  auto messages = group_->make_messages();
+  for (int step = 1; step < size() && bytes > 0; ++step) {
+    const int next = (rank() + step) % size(), previous = (rank() - step + size()) % size();
+    messages->post_receive(block(to, previous), bytes, previous, tag);
+    messages->post_send(block(from, next), bytes, next, tag);
+  }
+  return start_messages(*group_, std::move(messages));
+}
+
 TransferPtr MessageCommunicator::start_send(CommBuffer values, int to, int tag) {
   CHECK(is_sendable(values, to, tag, *group_));
   auto messages = group_->make_messages();

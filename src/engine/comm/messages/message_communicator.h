@@ -14,6 +14,7 @@ class MessageCommunicator : public Communicator {
   TransferPtr start_all_reduce(CommBuffer values, Reduction reduction) override;
   TransferPtr start_all_gather(CommBuffer own, CommBuffer all) override;
   TransferPtr start_reduce_scatter(CommBuffer all, CommBuffer own) override;
+  TransferPtr start_all_to_all(CommBuffer from, CommBuffer to) override;
   TransferPtr start_send(CommBuffer values, int to, int tag) override;
   TransferPtr start_receive(CommBuffer values, int from, int tag) override;
   void broadcast(CommBuffer values, int root) override;

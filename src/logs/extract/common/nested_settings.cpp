@@ -34,7 +34,8 @@ void NestedSettings::open() {
 
 void NestedSettings::append(char c) {
   std::string& word = after_key_ ? value_ : key_;
-  if (word.size() < (after_key_ ? k_longest_value : k_longest_key)) word += c;
+  const size_t longest = !after_key_ ? k_longest_key : list_depth_ > 0 ? k_longest_list : k_longest_value;
+  if (word.size() < longest) word += c;
 }
 
 void NestedSettings::begin_level() {
@@ -46,7 +47,8 @@ void NestedSettings::begin_level() {
 }
 
 void NestedSettings::end_value() {
-  const std::string value = quote_text(value_, k_longest_value);
+  const bool is_list = !value_.empty() && trim(value_).starts_with('[');
+  const std::string value = quote_text(value_, is_list ? k_longest_list : k_longest_value);
   if (after_key_ && !key_.empty() && found_.size() < k_max_settings)
     found_.push_back({levels_.back().key + quote_text(key_, k_longest_key), value});
   key_.clear(), value_.clear();
@@ -144,13 +146,38 @@ void YamlBlock::open() {
   open_ = true;
 }
 
-std::optional<Setting> YamlBlock::read(std::string_view text) {
+void YamlBlock::read_item(std::string_view item) {
+  if (levels_.empty()) return;
+  const std::string_view value = without_quotes(item);
+  has_plain_items_ &= !value.empty() && value.find_first_of(":[{") == std::string_view::npos;
+  if (list_.size() < k_longest_list) list_ += (list_.empty() ? "[" : ", ") + quote_text(value, k_longest_value);
+}
+
+void YamlBlock::end_list(std::vector<Setting>& found) {
+  if (!list_.empty() && !levels_.empty() && has_plain_items_ && list_.size() < k_longest_list)
+    found.push_back({levels_.back().key, list_ + "]"});
+  list_.clear();
+  has_plain_items_ = true;
+}
+
+std::vector<Setting> YamlBlock::read(std::string_view text) {
   constexpr int k_longest_block = 5000;  // lines
   constexpr int k_max_before = 8;        // lines between its title and its first line
-  constexpr size_t k_longest_yaml_key = 100;
   open_ &= ++lines_ <= k_longest_block && (began_ || lines_ <= k_max_before);
   const std::string_view words = trim(text);
-  if (words.empty() || words.starts_with("- ") || words.front() == '#') return std::nullopt;
+  std::vector<Setting> found;
+  if (words.starts_with("- ")) {
+    read_item(words.substr(2));
+  } else if (!words.empty() && words.front() != '#') {
+    end_list(found);
+    if (auto entry = read_entry(text)) found.push_back(std::move(*entry));
+  }
+  return found;
+}
+
+std::optional<Setting> YamlBlock::read_entry(std::string_view text) {
+  constexpr size_t k_longest_yaml_key = 100;
+  const std::string_view words = trim(text);
   const size_t colon = words.find(':');
   const std::string_view key = words.substr(0, colon);
   const bool is_entry = colon != std::string_view::npos && colon > 0 && colon <= k_longest_yaml_key &&

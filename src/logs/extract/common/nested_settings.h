@@ -8,6 +8,7 @@
 namespace tprimat::logs {
 
 inline constexpr size_t k_longest_key = 200, k_longest_value = 400;  // of a setting, in bytes; more is cut
+inline constexpr size_t k_longest_list = 4000;                       // of one with an entry per layer
 
 struct Setting {
   std::string key, value;
@@ -49,18 +50,24 @@ std::string_view without_quotes(std::string_view text);  // nor blanks around th
 std::vector<Setting> read_call_arguments(std::string_view text);
 
 // Follows plain YAML as a log shows it, one line each: "model:", then "  optim:", then "    lr: 0.1" gives
-// "model.optim.lr" = "0.1". Lists are left out. The first line that is not YAML ends it.
+// "model.optim.lr" = "0.1", and "- 0", "- 1" under a key "[0, 1]". Lists of anything but scalars are left out. The
+// first line that is not YAML ends it.
 class YamlBlock {
  public:
   void open();
   bool is_open() const { return open_; }
-  std::optional<Setting> read(std::string_view text);
+  std::vector<Setting> read(std::string_view text);
 
  private:
   struct Level {
     size_t indent = 0;
     std::string key;
   };
+  void read_item(std::string_view item);
+  void end_list(std::vector<Setting>& found);
+  std::optional<Setting> read_entry(std::string_view text);
+  std::string list_;  // "[0, 1", of the last level; empty: none
+  bool has_plain_items_ = true;
   bool open_ = false, began_ = false;
   int lines_ = 0;
   std::vector<Level> levels_;

@@ -197,6 +197,33 @@ std::optional<Setting> read_expert_count(std::string_view text) {
   return std::nullopt;
 }
 
+std::optional<Setting> read_tokenizer_vocabulary(std::string_view text) {
+  const auto size = whole_after(text, "padded vocab (size: ");
+  if (!size || *size <= 0 || !contains(text, "dummy tokens")) return std::nullopt;
+  return Setting{k_tokenizer_vocabulary, std::to_string(*size)};
+}
+
+std::vector<Setting> read_model_arguments(std::string_view text) {
+  const auto built = text_after(text, "Building ");
+  if (!built) return {};
+  const size_t arguments = built->find("Args("), with = built->find(" with ");
+  const bool is_call = with != std::string_view::npos && arguments != std::string_view::npos && with < arguments &&
+                       built->substr(with + 6, arguments - with - 6).find_first_of(" ({") == std::string_view::npos;
+  if (!is_call) return {};
+  std::vector<Setting> found;
+  for (Setting& each : read_call_arguments(built->substr(arguments + 5))) {
+    const std::string name = "model_args." + each.key;
+    const size_t inner = each.value.find("Args(");
+    if (inner == std::string::npos) {
+      found.push_back({name, std::move(each.value)});
+    } else {
+      for (Setting& part : read_call_arguments(std::string_view(each.value).substr(inner + 5)))
+        found.push_back({name + "." + part.key, std::move(part.value)});
+    }
+  }
+  return found;
+}
+
 std::optional<Setting> read_planned_exit(std::string_view text) {
   constexpr size_t k_shown = 40;
   const auto how = text_after(text, "exiting program ");

@@ -39,6 +39,14 @@ std::optional<Setting> read_adapters(std::string_view text);
 // "num_moe_experts=8", "\"num_local_experts\": 8" within any other line.
 std::optional<Setting> read_expert_count(std::string_view text);
 
+// " > padded vocab (size: 50257) with 47 dummy tokens (new size: 50304)" of Megatron-LM: the tokenizer's size.
+inline constexpr const char* k_tokenizer_vocabulary = "tokenizer vocab_size";
+std::optional<Setting> read_tokenizer_vocabulary(std::string_view text);
+
+// The model's arguments in torchtitan's "Building deepseek_v3 16B with DeepSeekV3ModelArgs(dim=2048, ..,
+// moe_args=MoEArgs(num_experts=64, ..), ..)", as "model_args.dim", "model_args.moe_args.num_experts".
+std::vector<Setting> read_model_arguments(std::string_view text);
+
 // "exiting program at iteration 40", "exiting program after 2.0 minutes" of Megatron-LM.
 std::optional<Setting> read_planned_exit(std::string_view text);
 

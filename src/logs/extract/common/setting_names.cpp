@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <span>
 
+#include "extract/common/expert_settings.h"
 #include "extract/common/log_words.h"
 #include "extract/common/nested_settings.h"
 #include "extract/scan_text.h"
@@ -95,6 +97,15 @@ const std::array<TextFact, 4> k_text_facts = {{
     {&Facts::model, {"model_name_or_path", "actor_model_name_or_path", "pretrained_model_name_or_path"}},
 }};
 
+// Megatron-LM prints those of experts for dense models, too.
+const std::array<WholeFact, 2> k_expert_facts = {{
+    {&Facts::expert_parallel,
+     1,
+     {"expert_model_parallel_size", "moe_expert_parallel_size", "parallelism.expert_parallel_degree",
+      "expert_parallel_size"}},
+    {&Facts::expert_tensor_parallel, 1, {"expert_tensor_parallel_size", "parallelism.expert_tensor_parallel_degree"}},
+}};
+
 // Nothing if the setting is absent or null.
 const std::string* find_setting(const Settings& settings, std::string_view name) {
   for (const char* prefix : {"", "model."}) {
@@ -138,8 +149,8 @@ bool has_other_warmup(const Settings& settings) {
   return false;
 }
 
-void apply_whole(const Settings& settings, Facts& facts) {
-  for (const WholeFact& row : k_whole_facts)
+void apply_whole(std::span<const WholeFact> rows, const Settings& settings, Facts& facts) {
+  for (const WholeFact& row : rows)
     for (const std::string_view name : row.names) {
       if (facts.*row.fact) break;
       const auto value = whole_setting(settings, name, row.least);
@@ -257,10 +268,18 @@ std::optional<int64_t> read_launched(const Settings& settings) {
   return find_setting(settings, "nnodes") != nullptr ? product(each, whole("nnodes")) : product(each, 1);
 }
 
+void apply_expert_settings(const Settings& settings, LoggedFacts& facts) {
+  if (!shows_experts(settings)) return;
+  apply_whole(k_expert_facts, settings, facts);
+  if (!facts.routing) facts.routing = stated_routing(settings);
+  if (!facts.dispatcher) facts.dispatcher = stated_dispatcher(settings);
+}
+
 }  // namespace
 
 void apply_settings(const Settings& settings, LoggedFacts& facts) {
-  apply_whole(settings, facts);
+  apply_whole(k_whole_facts, settings, facts);
+  apply_expert_settings(settings, facts);
   apply_reals(settings, facts);
   apply_texts(settings, facts);
   apply_model(settings, facts);
@@ -296,6 +315,10 @@ std::vector<EffectiveSetting> effective_settings(const LoggedFacts& facts) {
   add("pipeline_model_parallel_size", facts.pipeline_parallel);
   add("data_parallel_size", facts.data_parallel);
   add("context_parallel_size", facts.context_parallel);
+  add("expert_model_parallel_size", facts.expert_parallel);
+  add("expert_tensor_parallel_size", facts.expert_tensor_parallel);
+  if (facts.routing) settings.push_back({"routing", std::string(enum_name(*facts.routing))});
+  if (facts.dispatcher) settings.push_back({"dispatcher", std::string(enum_name(*facts.dispatcher))});
   return settings;
 }
 

@@ -23,6 +23,7 @@ struct RankDump {
   int strange_lines = 0;
   int64_t line = 0;  // the last one of the rank
   NestedSettings nested;
+  std::string nested_in;  // before the keys of `nested`
   YamlBlock yaml;
   bool is_open() const { return dump != Dump::none || nested.is_open() || yaml.is_open(); }
 };
@@ -64,6 +65,10 @@ class SettingsReader : public LogReader {
     if (list.size() < k_max_kept) list.insert(list.end(), settings.begin(), settings.end());
   }
 
+  static void keep_nested(RankDump& rank, LogBuilder& log) {
+    for (const Setting& setting : rank.nested.take()) log.set(rank.nested_in + setting.key, setting.value);
+  }
+
   // Of a message of several lines, only the first has the rank's prefix.
   int32_t owner_of(const LogLine& line) const {
     if (line.rank >= 0 || !yaml_rank_) return line.rank;
@@ -75,7 +80,7 @@ class SettingsReader : public LogReader {
   bool read_open(std::string_view text, RankDump& rank, LogBuilder& log) {
     if (rank.nested.is_open()) {
       rank.nested.read(text);
-      keep(rank.nested.take(), log);
+      keep_nested(rank, log);
       return true;
     }
     if (rank.yaml.is_open()) {
@@ -146,9 +151,30 @@ class SettingsReader : public LogReader {
     } else if (contains(text, "Experiment configuration") || contains(text, "- Task Configuration -")) {
       rank.yaml.open();
       log.mark_start();
-    } else if (!open_nested(text, rank, log) && !open_call(text, rank, log)) {
+    } else if (!open_nested(text, rank, log) && !open_model_dump(text, rank, log) && !open_call(text, rank, log)) {
       read_single(text, log);
     }
+  }
+
+  // Where the dump of a model begins: Hugging Face's "Model config MixtralConfig {", torchtitan's "Building qwen3
+  // 30B-A3B with {".
+  static size_t find_model_dump(std::string_view text) {
+    const size_t brace = text.find('{');
+    const std::string_view before = text.substr(0, std::min(brace, text.size()));
+    const bool is_model =
+        brace != std::string_view::npos && ((contains(before, "Model config ") && before.ends_with("Config ")) ||
+                                            (contains(before, "Building ") && before.ends_with(" with ")));
+    return is_model ? brace : std::string_view::npos;
+  }
+
+  bool open_model_dump(std::string_view text, RankDump& rank, LogBuilder& log) {
+    const size_t at = find_model_dump(text);
+    if (at == std::string_view::npos) return false;
+    rank.nested.open();
+    rank.nested_in = contains(text.substr(0, at), "Building ") ? "model_args." : "";
+    rank.nested.read(text.substr(at));
+    keep_nested(rank, log);
+    return true;
   }
 
   // DeepSpeed's "json = {", torchtitan's "Running with args: {...}", Primus' "CLI overrides: {...}"
@@ -158,6 +184,7 @@ class SettingsReader : public LogReader {
       const size_t at = text.find(mark);
       if (at == std::string_view::npos) continue;
       rank.nested.open();
+      rank.nested_in.clear();
       log.mark_start();
       rank.nested.read(text.substr(at + mark.size() - 1));
       mark == "CLI overrides: {" ? keep_for_later(rank.nested.take(), told_) : keep(rank.nested.take(), log);
@@ -181,7 +208,9 @@ class SettingsReader : public LogReader {
 
   void read_single(std::string_view text, LogBuilder& log) {
     keep(read_adapters(text), log);
+    if (auto arguments = read_model_arguments(text); !arguments.empty()) return keep(arguments, log);
     keep(read_expert_count(text), log);
+    keep(read_tokenizer_vocabulary(text), log);
     if (const auto end = read_planned_exit(text)) log.set_total(end->key, end->value);
     if (const auto dropped = read_dropped_setting(text)) log.drop_setting(dropped->key, dropped->value);
     if (text.starts_with("setting ")) return keep(read_adapter_setting(text), log);
@@ -237,6 +266,9 @@ Dialect settings_reader() {
                       "LoraConfig(",
                       "peft_scheme",
                       "Freezing base model",
+                      "padded vocab (size: ",
+                      "Model config ",
+                      "Building ",
                       "num_local_experts",
                       "num_moe_experts",
                       "n_routed_experts",

@@ -2,8 +2,10 @@
 
 #include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "extract/common/expert_settings.h"
 #include "extract/dialect.h"
 #include "extract/dialects/log_facts.h"
 #include "extract/dialects/progress_bar.h"
@@ -135,6 +137,7 @@ constexpr NamedFigure k_log_fields[] = {
     {"'num_input_tokens_seen':", &ExtractedStep::tokens_seen},
     {"'num_tokens':", &ExtractedStep::tokens_seen},  // TRL
     {"'tokens_per_second_per_gpu':", &ExtractedStep::tokens_per_second_per_gpu},
+    {"'aux_loss':", &ExtractedStep::aux_loss},  // TRL
 };
 
 // A dict that is not numbered yet, with the bar before and behind it.
@@ -224,6 +227,7 @@ class HfTrainerReader : public LogReader {
       if (const Figure number = dict_number(dict, field.name)) record.step.*field.member = number;
     }
     if (!record.step.loss) return;
+    if (record.step.aux_loss && !std::exchange(has_aux_loss_, true)) log.set(k_model_mean_loss, k_printed);
     record.epoch = dict_number(dict, "'epoch':");
     if (waiting_ && is_copy(*waiting_, record)) {
       ++waiting_->step.reports;
@@ -317,7 +321,7 @@ class HfTrainerReader : public LogReader {
   Numbering numbering_ = Numbering::undecided;
   std::string summary_, last_evaluation_;
   int64_t records_ = 0, bar_steps_ = 0, last_step_ = 0, last_stride_ = 1;
-  bool evaluated_ = false, timed_ = false;
+  bool evaluated_ = false, timed_ = false, has_aux_loss_ = false;
 };
 
 }  // namespace
@@ -334,7 +338,8 @@ Dialect hf_trainer_dialect() {
                  {"learning_rate", "'learning_rate'"},
                  {"grad_norm", "'grad_norm'"},
                  {"tokens_seen", "'num_input_tokens_seen', 'num_tokens'"},
-                 {"tokens_per_second_per_gpu", "'tokens_per_second_per_gpu'"}},
+                 {"tokens_per_second_per_gpu", "'tokens_per_second_per_gpu'"},
+                 {"aux_loss", "'aux_loss' of TRL, without its coefficient"}},
       .anchors = both(hf_setting_anchors(), {k_loss, k_runtime, k_evaluation, "it/s]", "s/it]"}),
       .make_reader = []() -> std::unique_ptr<LogReader> { return std::make_unique<HfTrainerReader>(); }};
 }

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "extract/common/expert_settings.h"
 #include "extract/dialects/megatron_record.h"
 #include "extract/line_cleaner.h"
 #include "extract/scan_text.h"
@@ -170,7 +171,7 @@ class MegatronReader : public LogReader {
     }
     if (record.nans > record.skipped)  // Megatron-LM counts NaNs among the updates that it skips
       step.skipped_updates = static_cast<double>(record.nans);
-    if (record.balances_load) log.set("load_balancing_loss", "printed by the records");
+    note_added_losses(record, log);
     step.skipped = record.skipped > 0 && !record.has_loss;
     // Megatron prints a loss only if it is above 0: without one, and without a skipped step, it was NaN.
     if (record.closed && !record.has_loss && !step.skipped && !record.is_cut)
@@ -187,6 +188,15 @@ class MegatronReader : public LogReader {
     }
     note_events(record, log);
     log.add(step);
+  }
+
+  // The settings are found once; records are many.
+  void note_added_losses(const IterationRecord& record, LogBuilder& log) {
+    if (record.prints_layer_mean && !std::exchange(notes_layer_mean_, true)) log.set(k_layer_mean_loss, k_printed);
+    if (record.prints_added_loss && !std::exchange(notes_added_loss_, true)) log.set(k_added_loss, k_printed);
+    if (record.step.z_loss && !std::exchange(notes_z_loss_, true)) log.set(k_layer_mean_z_loss, k_printed);
+    if (record.prediction_layers > 0 && !std::exchange(notes_prediction_, true))
+      log.set("mtp_num_layers", std::to_string(record.prediction_layers));
   }
 
   static void note_events(const IterationRecord& record, LogBuilder& log) {
@@ -208,6 +218,7 @@ class MegatronReader : public LogReader {
   IterationScanner scanner_;
   std::array<int64_t, k_megatron_flavours> marks_{};
   int64_t zero_norms_ = 0;
+  bool notes_layer_mean_ = false, notes_added_loss_ = false, notes_z_loss_ = false, notes_prediction_ = false;
   std::string pending_;
   std::string original_;  // the line without its rank, for comparison with copies
   struct Span {
@@ -237,7 +248,9 @@ std::vector<FieldNote> megatron_fields() {
           {"samples_seen", "consumed samples"},
           {"tflops_per_gpu", "throughput per GPU (TFLOP/s/GPU): the framework's own formula"},
           {"power_watts_per_gpu", "power per GPU (W/GPU)"},
-          {"energy_joules_per_gpu", "energy per GPU (J/iter/GPU)"}};
+          {"energy_joules_per_gpu", "energy per GPU (J/iter/GPU)"},
+          {"aux_loss", "load_balancing_loss, seq_ and global_load_balancing_loss: mean of the layers, no coefficient"},
+          {"z_loss", "z_loss: mean of the layers, no coefficient"}};
 }
 
 Dialect megatron_dialect() {
@@ -257,6 +270,7 @@ Dialect megatron_deepspeed_dialect() {
           .framework = Framework::mgds,
           .fields = both(megatron_fields(), {{"loss", "lm-loss (2021)"},
                                              {"tokens_seen", "consumed tokens"},
+                                             {"aux_loss", "moe loss: as added to the loss"},
                                              {"samples_per_second", "samples per second"},
                                              {"tflops_per_gpu", "TFLOPs"},
                                              {"tokens_per_second_per_gpu", "tokens per gpu per second (tgs)"},

@@ -144,11 +144,34 @@ bool store_rank_memory(std::string_view key, std::string_view value, IterationRe
   return true;
 }
 
+void add_to(Figure& sum, Figure value) {
+  if (value) sum = sum.value_or(0) + *value;
+}
+
+// The losses of a router, which the total has besides the model's: "seq_load_balancing_loss: 1.0E+00",
+// "z_loss: 2.0E-01" of Megatron-LM, "moe loss: 1.2E-02" of Megatron-DeepSpeed; and of layers that predict further
+// tokens, "mtp_1 loss".
+void store_added_loss(std::string_view key, std::string_view value, IterationRecord& record) {
+  if (key.ends_with("load_balancing_loss")) {
+    record.prints_layer_mean = true;
+    add_to(record.step.aux_loss, parse_number(value));
+  } else if (key == "moe loss") {
+    record.prints_added_loss = true;
+    record.step.aux_loss = parse_number(value);
+  } else if (key == "z_loss") {
+    record.step.z_loss = parse_number(value);
+  } else if (key.starts_with("mtp_")) {
+    const auto layer = parse_whole(key.substr(4));
+    constexpr int64_t k_max_layers = 100;
+    if (layer && *layer <= k_max_layers) record.prediction_layers = std::max(record.prediction_layers, *layer);
+  }
+}
+
 // Some models name their loss otherwise: "nll loss: 2.5". Auxiliary losses do not count.
 void store_other_loss(std::string_view key, std::string_view value, IterationRecord& record) {
-  record.balances_load |= contains(key, "load_balancing_loss");
+  if (key.ends_with("loss")) store_added_loss(key, value, record);
   if (record.other_loss || !key.ends_with("loss")) return;
-  for (const std::string_view addition : {"balanc", "aux", "z_loss", "z loss", "mtp"})
+  for (const std::string_view addition : {"balanc", "aux", "z_loss", "z loss", "mtp", "moe loss"})
     if (contains(key, addition)) return;
   record.other_loss = parse_number(value);
   record.other_loss_name = key;

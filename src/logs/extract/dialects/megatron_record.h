@@ -20,9 +20,10 @@ struct IterationRecord {
   std::optional<int64_t> sequence_length;
   bool closed = false;  // the fields that end such a line were read
   bool has_loss = false;
-  bool is_cut = false;         // its line has no end
-  bool balances_load = false;  // it prints the loss of a router of experts
-  Figure other_loss;           // under an unknown name, which points into the scanned text
+  bool is_cut = false;                                        // its line has no end
+  bool prints_layer_mean = false, prints_added_loss = false;  // which balancing loss; see common/expert_settings.h
+  int64_t prediction_layers = 0;                              // the last one whose loss it prints
+  Figure other_loss;  // under an unknown name, which points into the scanned text
   std::string_view other_loss_name;
   int64_t skipped = 0, nans = 0;  // "number of skipped iterations", "number of nan iterations"
   struct Memory {

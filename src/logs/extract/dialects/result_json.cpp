@@ -25,6 +25,7 @@ void fill_facts(const RunResult& result, LoggedFacts& facts) {
   facts.parameters = result.model_info.num_parameters;
   if (!result.gpu_info.device_name.empty()) facts.gpu_name = result.gpu_info.device_name;
   facts.gpu_memory_gb = result.gpu_info.total_memory_gb;
+  if (result.experts) facts.routing = result.experts->routing, facts.dispatcher = result.experts->dispatcher;
 }
 
 void add_memory(const MemoryMetrics& memory, LogBuilder& log) {
@@ -43,6 +44,17 @@ Figure finite_item(const std::vector<double>& series, size_t index) {
   return figure.finite() ? figure : Figure();
 }
 
+void add_experts(const RunResult& result, size_t index, ExtractedStep& record) {
+  if (!result.experts) return;
+  const auto take = [&](Figure& figure, const std::optional<std::vector<double>>& series) {
+    if (series) figure = finite_item(*series, index);
+  };
+  take(record.expert_load, result.experts->load_values);
+  take(record.dropped_share, result.experts->dropped_values);
+  take(record.aux_loss, result.experts->aux_loss_values);
+  take(record.z_loss, result.experts->z_loss_values);
+}
+
 // The series start at the first step and are complete.
 void add_steps(const RunResult& result, LogBuilder& log) {
   const size_t count = std::max(result.step_times.size(), result.loss_values.size());
@@ -55,6 +67,7 @@ void add_steps(const RunResult& result, LogBuilder& log) {
     record.learning_rate = finite_item(result.learning_rates, i);
     record.grad_norm = finite_item(result.grad_norms, i);
     record.memory_allocated_gb = finite_item(result.memory_values, i);
+    add_experts(result, i, record);
     log.add(record);
   }
 }
@@ -79,7 +92,11 @@ Dialect result_dialect() {
                      {"loss", "loss_values"},
                      {"learning_rate", "learning_rates"},
                      {"grad_norm", "grad_norms"},
-                     {"memory_allocated_gb", "memory_values"}},
+                     {"memory_allocated_gb", "memory_values"},
+                     {"expert_load", "experts.load_values"},
+                     {"dropped_share", "experts.dropped_values"},
+                     {"aux_loss", "experts.aux_loss_values"},
+                     {"z_loss", "experts.z_loss_values"}},
           .is_document = is_result,
           .read_document = read_result};
 }

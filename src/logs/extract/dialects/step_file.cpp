@@ -26,6 +26,10 @@ class StepFileReader : public LogReader {
     record.learning_rate = figure(parsed->learning_rate);
     record.grad_norm = figure(parsed->grad_norm);
     record.loss_scale = figure(parsed->loss_scale);
+    record.expert_load = figure(parsed->expert_load);
+    record.dropped_share = figure(parsed->dropped_share);
+    record.aux_loss = figure(parsed->aux_loss);
+    record.z_loss = figure(parsed->z_loss);
     if (parsed->skipped) record.skipped_updates = *parsed->skipped ? 1 : 0;
     if (parsed->skipped.value_or(false)) leave_out(line, record, log);
     if (parsed->tokens) record.tokens = static_cast<double>(*parsed->tokens);
@@ -69,6 +73,10 @@ Dialect steps_dialect() {
                      {"tokens", "tokens"},
                      {"memory_allocated_gb", "memory_allocated_gb"},
                      {"memory_reserved_gb", "memory_reserved_gb"},
+                     {"expert_load", "expert_load"},
+                     {"dropped_share", "dropped_share"},
+                     {"aux_loss", "aux_loss"},
+                     {"z_loss", "z_loss"},
                      {"unix_time", "unix_time"}},
           .anchors = {"\"time_seconds\""},
           .make_reader = []() -> std::unique_ptr<LogReader> { return std::make_unique<StepFileReader>(); }};

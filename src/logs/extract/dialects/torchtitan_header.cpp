@@ -53,6 +53,7 @@ void read_warmup(std::string_view rest, LogBuilder& log) {
 
 struct MeshSize {
   int64_t devices = 1, data = 1, tensor = 1, pipeline = 1, context = 1;
+  std::optional<int64_t> expert, expert_tensor;  // they reuse the devices of the others
   bool known = true;
 
   void take(std::string_view name, std::optional<int64_t> size) {
@@ -66,6 +67,12 @@ struct MeshSize {
     if (name == "tp") tensor = *size;
     if (name == "pp") pipeline = *size;
     if (name == "cp") context = *size;
+    if (name == "dp_shard_in_ep") expert = *size;
+  }
+
+  void take_expert(std::string_view name, std::optional<int64_t> size) {
+    constexpr int64_t k_max = 1 << 24;
+    if (size && *size >= 1 && *size <= k_max) (name == "ep" ? expert : expert_tensor) = size;
   }
 };
 
@@ -77,6 +84,9 @@ void keep_mesh(const MeshSize& mesh, LogBuilder& log) {
   keep_first(facts.tensor_parallel, mesh.tensor);
   keep_first(facts.pipeline_parallel, mesh.pipeline);
   keep_first(facts.context_parallel, mesh.context);
+  const bool has_experts = mesh.expert.value_or(1) > 1;
+  if (has_experts) keep_first(facts.expert_parallel, mesh.expert);
+  if (has_experts && mesh.expert_tensor) keep_first(facts.expert_tensor_parallel, mesh.expert_tensor);
 }
 
 // "['dp_shard_mod_ep', 'dp_shard_in_ep', 'tp'], [2, 4, 2]": only dimensions above 1.
@@ -94,6 +104,8 @@ void read_mesh_list(std::string_view rest, LogBuilder& log) {
               size.finite() && *size >= 1 && *size < 1e7 ? std::optional(static_cast<int64_t>(*size)) : std::nullopt);
     skip_past(sizes, ",");
   }
+  // TP and CP may be part of EP, which the list does not tell.
+  if (mesh.tensor > 1 || mesh.context > 1) mesh.expert.reset();
   keep_mesh(mesh, log);
 }
 
@@ -107,7 +119,10 @@ void read_mesh_pairs(std::string_view rest, LogBuilder& log) {
     const size_t equals = pair.find('=');
     if (equals == std::string_view::npos) continue;
     const std::string_view name = pair.substr(0, equals);
-    if (name == "ep" || name == "etp") continue;
+    if (name == "ep" || name == "etp") {
+      mesh.take_expert(name, parse_whole(pair.substr(equals + 1)));
+      continue;
+    }
     mesh.take(name, parse_whole(pair.substr(equals + 1)));
     any = true;
   }

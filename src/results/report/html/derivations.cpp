@@ -85,6 +85,12 @@ std::string derive_cost(const RunResult& run) {
                      digits(run.derived.tokens_per_second->value));
 }
 
+std::string mean_of_steps(const RunResult& run, const std::optional<std::vector<double>>& values) {
+  if (!values) return "as stated in the file";
+  return fmt::format("mean of {} steps after {} of warm-up",
+                     std::max<int64_t>(0, std::ssize(*values) - run.warmup.steps_excluded), run.warmup.steps_excluded);
+}
+
 struct Derivation {
   std::string_view metric;
   std::string (*substitute)(const RunResult& run);
@@ -141,6 +147,9 @@ constexpr Derivation k_derivations[] = {
      [](const RunResult& run) {
        return fmt::format("mean of the last {} of {} losses", final_loss_window(run), run.loss_values.size());
      }},
+    {"expert_load", [](const RunResult& run) { return mean_of_steps(run, run.experts->load_values); }},
+    {"dropped_share", [](const RunResult& run) { return mean_of_steps(run, run.experts->dropped_values); }},
+    {"aux_loss", [](const RunResult& run) { return mean_of_steps(run, run.experts->aux_loss_values); }},
     {"step_time_prediction_error",
      [](const RunResult& run) {
        return fmt::format("{} s predicted / {} s - 1", digits(*run.prediction->step_time_seconds),

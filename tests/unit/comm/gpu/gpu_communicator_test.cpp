@@ -109,6 +109,21 @@ TYPED_TEST(GpuCollectives, AllGatherInPlaceAndElsewhere) {
   }
 }
 
+TYPED_TEST(GpuCollectives, AllToAllTransposesTheBlocks) {
+  const int ranks = group().size(), rank = group().rank();
+  for (const int64_t count : k_lengths) {
+    std::vector<TypeParam> expected;
+    for (int each = 0; each < ranks; ++each) {
+      const auto theirs = values_of<TypeParam>(each, count * ranks);
+      expected.insert(expected.end(), theirs.begin() + rank * count, theirs.begin() + (rank + 1) * count);
+    }
+    const DeviceVector<TypeParam> from(values_of<TypeParam>(rank, count * ranks));
+    const auto to = DeviceVector<TypeParam>::poisoned(count * ranks);
+    group().all_to_all(from.data(), count, to.data());
+    EXPECT_EQ(to.download(), expected) << count;
+  }
+}
+
 TYPED_TEST(GpuCollectives, BroadcastFromEveryRoot) {
   for (int root = 0; root < group().size(); ++root) {
     const DeviceVector<TypeParam> values(values_of<TypeParam>(group().rank(), 4099));
@@ -144,6 +159,28 @@ TEST(GpuCommunicator, SeveralTransfersAreUnderWayAndMayBeLeftToTheirEnd) {
     EXPECT_TRUE(std::all_of(found.begin(), found.end(), [](float value) { return std::isfinite(value); }));
   }
   EXPECT_EQ(values[0].download(), all_reduced<float>(k_count));
+}
+
+// Longer than what lies between two ranks: one exchange after the other would wait for ever.
+TEST(GpuCommunicator, AllToAllsMessagesGoOnTogether) {
+  const int64_t count = int64_t{9} << 17;  // of 8 bytes: 9 MiB for each rank
+  const int ranks = group().size(), rank = group().rank();
+  std::vector<int64_t> own(static_cast<size_t>(count * ranks), rank);
+  const DeviceVector<int64_t> from(own), to(std::vector<int64_t>(own.size(), -1));
+  group().all_to_all(from.data(), count, to.data());
+  const std::vector<int64_t> found = to.download();
+  for (int each = 0; each < ranks; ++each) {
+    EXPECT_EQ(found[static_cast<size_t>(each * count)], each);
+    EXPECT_EQ(found[static_cast<size_t>((each + 1) * count - 1)], each);
+  }
+}
+
+TEST(GpuCommunicator, AllToAllOfTheHostsMemory) {
+  const int ranks = group().size();
+  std::vector<int32_t> from, to(static_cast<size_t>(ranks), -1);
+  for (int each = 0; each < ranks; ++each) from.push_back(100 * group().rank() + each);
+  group().all_to_all(from.data(), 1, to.data());
+  for (int each = 0; each < ranks; ++each) EXPECT_EQ(to[static_cast<size_t>(each)], 100 * each + group().rank());
 }
 
 struct Ring {

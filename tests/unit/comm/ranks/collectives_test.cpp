@@ -116,6 +116,23 @@ TYPED_TEST(Collectives, AllGatherPutsTheBlocksInTheOrderOfTheRanks) {
   }
 }
 
+// Block r of rank q's values is what rank r finds in place q.
+TYPED_TEST(Collectives, AllToAllTransposesTheBlocks) {
+  const int ranks = world().size(), rank = world().rank();
+  for (const int64_t count : k_lengths) {
+    std::vector<TypeParam> expected;
+    for (int each = 0; each < ranks; ++each) {
+      const auto theirs = values_of<TypeParam>(each, count * ranks);
+      expected.insert(expected.end(), theirs.begin() + rank * count, theirs.begin() + (rank + 1) * count);
+    }
+    const auto from = values_of<TypeParam>(rank, count * ranks);
+    std::vector<TypeParam> to(from.size());
+    world().all_to_all(from.data(), count, to.data());
+    expect_same(to.data(), expected, count * ranks);
+    expect_same(from.data(), values_of<TypeParam>(rank, count * ranks), count * ranks);  // as it was
+  }
+}
+
 TYPED_TEST(Collectives, BroadcastFromEveryRoot) {
   for (int root = 0; root < world().size(); ++root)
     for (const int64_t count : {int64_t{0}, int64_t{5}, int64_t{70'001}}) {
@@ -148,6 +165,17 @@ TEST(AllGather, OfBytesThatNobodyUnderstandsTravels) {
   const auto own = std::byte(world().rank() + 1);
   world().all_gather(&own, 1, all.data());
   for (int rank = 0; rank < world().size(); ++rank) EXPECT_EQ(all[static_cast<size_t>(rank)], std::byte(rank + 1));
+}
+
+// As experts have it: to their ranks and back.
+TEST(AllToAll, TwiceGivesEachRankItsOwnAgain) {
+  const int64_t count = 5'003;
+  const auto group = world().split(world().rank() % 2, -world().rank());
+  const auto own = values_of<float>(world().rank(), count * group->size());
+  std::vector<float> there(own.size()), back(own.size());
+  group->all_to_all(own.data(), count, there.data());
+  group->all_to_all(there.data(), count, back.data());
+  expect_same(back.data(), own, static_cast<int64_t>(own.size()));
 }
 
 TEST(AllReduce, ANanOnOneRankIsSeenByAll) {

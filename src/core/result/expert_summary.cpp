@@ -1,0 +1,42 @@
+#include "result/expert_summary.h"
+
+#include <cmath>
+#include <set>
+
+#include "result/summary.h"
+
+namespace tprimat {
+namespace {
+
+using Series = std::optional<std::vector<double>>;
+
+std::optional<double> steady_mean(const RunResult& result, const std::vector<double>& series,
+                                  const std::set<int64_t>& labelled) {
+  double sum = 0;
+  int64_t count = 0;
+  for (auto i = static_cast<size_t>(result.warmup.steps_excluded); i < series.size(); ++i) {
+    const bool is_steady = i < result.step_times.size() && is_valid_step_time(result.step_times[i]) &&
+                           !labelled.contains(step_number(result, i));
+    if (!is_steady || !std::isfinite(series[i])) continue;
+    sum += series[i];
+    ++count;
+  }
+  return count > 0 ? std::optional(sum / static_cast<double>(count)) : std::nullopt;
+}
+
+}  // namespace
+
+void summarise_experts(RunResult& result) {
+  if (!result.experts) return;
+  ExpertFigures& experts = *result.experts;
+  const std::set<int64_t> labelled = labelled_steps(result);
+  const auto summarise = [&](std::optional<double>& mean, const Series& series) {
+    if (series) mean = steady_mean(result, *series, labelled);
+  };
+  summarise(experts.load, experts.load_values);
+  summarise(experts.dropped_share, experts.dropped_values);
+  summarise(experts.aux_loss, experts.aux_loss_values);
+  summarise(experts.z_loss, experts.z_loss_values);
+}
+
+}  // namespace tprimat

@@ -1,0 +1,228 @@
+#include "planner/layer_memory.h"
+
+#include <algorithm>
+
+namespace tprimat::planner {
+namespace {
+
+double number(int64_t value) { return static_cast<double>(value); }
+
+// Elements of one micro-batch per unit of width.
+double rows_of(const Workload& workload) {
+  return number(workload.layout.micro_batch * workload.sequence_length) / number(workload.layout.context);
+}
+
+double sequence_split(const Layout& layout) { return layout.sequence_parallel ? number(layout.tensor) : 1; }
+
+double matrices(const ModelSpec& model) { return model.mlp == MlpKind::swiglu ? 3 : 2; }
+
+// Bytes per row that tensor parallelism splits only together with the sequence: two norms' inputs, the inputs of the
+// first products of attention and MLP, and two masks; narrow products of latent attention.
+double whole_width_bytes(const Workload& workload) {
+  const ModelSpec& m = workload.shape;
+  const double narrow = m.latent_attention
+                            ? number(2 * m.latent_attention->query_rank + 2 * m.latent_attention->key_value_rank +
+                                     m.latent_attention->rope_head_dim)
+                            : 0;
+  return number(m.hidden_size) * (2 * k_half_bytes + 2 * k_half_bytes + (workload.family->dropout ? 2 : 0)) +
+         k_half_bytes * narrow;
+}
+
+// Queries, keys, values and the sum of values.
+double attention_width(const ModelSpec& m) {
+  if (m.latent_attention)
+    return number(2 * m.num_attention_heads *
+                  (m.head_dim + m.latent_attention->rope_head_dim + m.latent_attention->value_head_dim));
+  return 2 * number(m.num_attention_heads * m.head_dim) + 2 * number(m.num_key_value_heads * m.head_dim);
+}
+
+// Inner width of the MLP that every token passes.
+double common_inner(const ModelSpec& m, LayerKind kind) {
+  return number(kind == LayerKind::dense ? m.ffn_hidden_size : m.experts->shared_ffn_hidden_size);
+}
+
+// Attention and the products of that MLP. Split by tensor parallelism.
+double split_width_bytes(const Workload& workload, LayerKind kind) {
+  const ModelSpec& m = workload.shape;
+  constexpr double k_softmax_sum = 4;  // fused attention keeps one fp32 figure per row and head
+  const double fused = workload.family->fused_attention ? k_softmax_sum * number(m.num_attention_heads) : 0;
+  return k_half_bytes * (attention_width(m) + matrices(m) * common_inner(m, kind)) + fused;
+}
+
+// Softmax, its mask and what the mask leaves: 5 bytes per score. Not kept by fused attention, nor with selective
+// recomputation.
+double score_bytes(const Workload& workload) {
+  if (workload.family->fused_attention || workload.layout.recompute == Recompute::selective) return 0;
+  const double each = workload.family->dropout ? 5 : 2;
+  return each * number(workload.shape.num_attention_heads * workload.sequence_length);
+}
+
+// Copies that a rank's experts take of each token on it.
+double copies_per_token(const Workload& workload) {
+  return number(workload.shape.experts->per_token) * load_of_fullest_rank(workload);
+}
+
+// Of each token on the rank.
+double routed_bytes(const Workload& workload) {
+  constexpr double k_weight = 4, k_router = 4 + 4 + 1;
+  const Experts& experts = *workload.shape.experts;
+  const double tensor = number(workload.layout.expert_tensor);
+  const double input = number(experts.latent_size.value_or(workload.shape.hidden_size));
+  const double copy =
+      k_half_bytes * (input + matrices(workload.shape) * number(experts.ffn_hidden_size) / tensor) + k_weight;
+  return copies_per_token(workload) * tensor * copy + k_router * number(experts.count) +
+         k_half_bytes * number(experts.latent_size.value_or(0));
+}
+
+// What torchtitan keeps per row when every second product is repeated: inputs of the norms, queries, values, the sum of
+// values and the MLP's first product; in FP8 the results of products are not kept. Of routed experts their
+// inputs and the sum of their results, which ranks exchange.
+double operator_kept_bytes(const Workload& workload, LayerKind kind) {
+  const ModelSpec& m = workload.shape;
+  const double hidden = number(m.hidden_size);
+  const double routed = kind == LayerKind::experts ? k_half_bytes * (copies_per_token(workload) + 1) * hidden : 0;
+  if (workload.precision == PlanPrecision::fp8) return 4 * hidden + routed;
+  const double values = m.latent_attention ? number(m.num_attention_heads * m.latent_attention->value_head_dim)
+                                           : number(m.num_key_value_heads * m.head_dim);
+  return k_half_bytes * (4 * hidden + values + common_inner(m, kind)) + routed;
+}
+
+double kept_bytes(const Workload& workload, LayerKind kind) {
+  const Layout& layout = workload.layout;
+  const double tensor = number(layout.tensor), split = sequence_split(layout);
+  if (layout.recompute == Recompute::full) return k_half_bytes * number(workload.shape.hidden_size) / split;
+  if (workload.selects_operators()) return operator_kept_bytes(workload, kind) / split;
+  const double common =
+      whole_width_bytes(workload) / split + (split_width_bytes(workload, kind) + score_bytes(workload)) / tensor;
+  return kind == LayerKind::dense ? common : common + routed_bytes(workload) / split;
+}
+
+struct AttentionWeights {
+  double whole = 0, split = 0;  // over tensor-parallel ranks
+};
+AttentionWeights attention_weights(const ModelSpec& m) {
+  const double hidden = number(m.hidden_size), heads = number(m.num_attention_heads);
+  if (!m.latent_attention) return {0, hidden * attention_width(m)};
+  const LatentAttention& latent = *m.latent_attention;
+  const double queries = heads * number(m.head_dim + latent.rope_head_dim), rank = number(latent.key_value_rank);
+  const double query_input = latent.query_rank > 0 ? number(latent.query_rank) : hidden;
+  return {hidden * number(latent.query_rank + latent.key_value_rank + latent.rope_head_dim),
+          query_input * queries + rank * heads * number(m.head_dim + latent.value_head_dim) +
+              heads * number(latent.value_head_dim) * hidden};
+}
+
+// A layer of the kind of the last one, and a product that joins two streams.
+LayerKind prediction_kind(const ModelSpec& m) { return m.experts ? LayerKind::experts : LayerKind::dense; }
+
+void add(RankWeights& to, const RankWeights& one, double times) {
+  to.common += times * one.common;
+  to.experts += times * one.experts;
+}
+
+void add_prediction(RankWeights& weights, const Workload& workload, int64_t layers) {
+  if (layers == 0) return;
+  const ModelSpec& m = workload.shape;
+  const double hidden = number(m.hidden_size), tensor = number(workload.layout.tensor);
+  RankWeights block = layer_rank_weights(workload, prediction_kind(m));
+  block.common += 2 * hidden * hidden / tensor;
+  add(weights, block, m.shared_prediction.value_or(false) ? 1 : number(layers));
+  if (workload.layout.pipeline > 1) weights.common += number(m.vocab_size) * hidden / tensor;  // embeds again
+}
+
+// Tables of the vocabulary.
+double stage_tables(const Workload& workload, int64_t stage) {
+  const bool first = stage == 0, last = stage == workload.layout.pipeline - 1;
+  if (first && last && workload.shape.tied_embeddings) return 1;
+  return (first ? 1 : 0) + (last ? 1 : 0);
+}
+
+int64_t layers_before(const Workload& workload, int64_t place) {
+  int64_t sum = 0;
+  for (int64_t each = 0; each < place; ++each) sum += workload.chunk_layers(each);
+  return sum;
+}
+
+int64_t expert_layers_before(const Experts& experts, int64_t layer) {
+  return layer <= experts.first_dense_layers ? 0 : experts.layers(layer);
+}
+
+int64_t stage_expert_layers(const Workload& workload, int64_t stage) {
+  if (!workload.shape.experts) return 0;
+  int64_t sum = 0;
+  for (int64_t chunk = 0; chunk < workload.layout.chunks; ++chunk) {
+    const int64_t place = chunk * workload.layout.pipeline + stage, first = layers_before(workload, place);
+    sum += expert_layers_before(*workload.shape.experts, first + workload.chunk_layers(place)) -
+           expert_layers_before(*workload.shape.experts, first);
+  }
+  return sum;
+}
+
+}  // namespace
+
+double load_of_fullest_rank(const Workload& workload) {
+  const Experts& experts = *workload.shape.experts;
+  double load = std::min(workload.expert_load, number(std::max<int64_t>(1, workload.layout.expert)));
+  if (experts.capacity_factor) load = std::min(load, *experts.capacity_factor);
+  return load;
+}
+
+double layer_activation_bytes(const Workload& workload, LayerKind kind) {
+  return rows_of(workload) * kept_bytes(workload, kind);
+}
+
+double layer_weights(const ModelSpec& m) {
+  const AttentionWeights attention = attention_weights(m);
+  const double hidden = number(m.hidden_size);
+  return attention.whole + attention.split + matrices(m) * hidden * number(m.ffn_hidden_size) + 2 * hidden;
+}
+
+RankWeights layer_rank_weights(const Workload& workload, LayerKind kind) {
+  const ModelSpec& m = workload.shape;
+  const AttentionWeights attention = attention_weights(m);
+  const double hidden = number(m.hidden_size), tensor = number(workload.layout.tensor);
+  const double mlp = matrices(m) * hidden * common_inner(m, kind);
+  RankWeights weights{attention.whole + (attention.split + mlp + 2 * hidden) / tensor, 0};
+  if (kind == LayerKind::dense) return weights;
+  const Experts& experts = *m.experts;
+  const double latent = number(experts.latent_size.value_or(0)), width = latent > 0 ? latent : hidden;
+  weights.common += hidden * (number(experts.count) + 2 * latent);
+  weights.experts = number(experts.count) * matrices(m) * width * number(experts.ffn_hidden_size) /
+                    number(workload.layout.expert * workload.layout.expert_tensor);
+  return weights;
+}
+
+StageLayers layers_of_stage(const Workload& workload, int64_t stage) {
+  const int64_t all = workload.stage_layers(stage), experts = stage_expert_layers(workload, stage);
+  const bool last = stage == workload.layout.pipeline - 1;
+  return {all - experts, experts, last ? workload.shape.prediction_layers.value_or(0) : 0};
+}
+
+RankWeights stage_weights(const Workload& workload, int64_t stage) {
+  const ModelSpec& m = workload.shape;
+  const StageLayers layers = layers_of_stage(workload, stage);
+  RankWeights weights;
+  weights.common =
+      stage_tables(workload, stage) * number(m.vocab_size) * number(m.hidden_size) / number(workload.layout.tensor);
+  add(weights, layer_rank_weights(workload, LayerKind::dense), number(layers.dense));
+  if (layers.experts > 0) add(weights, layer_rank_weights(workload, LayerKind::experts), number(layers.experts));
+  add_prediction(weights, workload, layers.prediction);
+  return weights;
+}
+
+double heaviest_rank_weights(const Workload& workload) {
+  double most = 0;
+  workload.visit_stages([&](int64_t stage) { most = std::max(most, stage_weights(workload, stage).total()); });
+  return most;
+}
+
+double stage_activation_bytes(const Workload& workload, const StageLayers& layers) {
+  double bytes = number(layers.dense) * layer_activation_bytes(workload, LayerKind::dense);
+  if (layers.experts > 0) bytes += number(layers.experts) * layer_activation_bytes(workload, LayerKind::experts);
+  if (layers.prediction == 0) return bytes;
+  // The two streams, and both with their norms.
+  const double joined = 4 * k_half_bytes * number(workload.shape.hidden_size) * rows_of(workload);
+  return bytes + number(layers.prediction) * (layer_activation_bytes(workload, prediction_kind(workload.shape)) +
+                                              joined / sequence_split(workload.layout));
+}
+
+}  // namespace tprimat::planner

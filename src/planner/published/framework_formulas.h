@@ -1,0 +1,15 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace tprimat::planner {
+
+// Model FLOPs per token, forward and backward, of models whose attention no ModelSpec states: compressed keys
+// (DeepSeek-V4-Flash) and keys that an indexer chooses (GLM-5.2). Counted as the framework that published their figures
+// counts them: Megatron-Bridge, src/megatron/bridge/training/utils/flop_utils.py at 067f987, with the layers that
+// predict further tokens. Nothing for other models, nor where `layers`, unless 0, are not the model's.
+std::optional<double> framework_flops(std::string_view model, int64_t layers, int64_t sequence_length);
+
+}  // namespace tprimat::planner

@@ -1,0 +1,153 @@
+#include "compare/expert_facts.h"
+
+#include <algorithm>
+#include <cmath>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+#include "result/printed_settings.h"
+#include "text/choice.h"
+#include "text/words.h"
+
+namespace tprimat::results {
+namespace {
+
+using Names = std::initializer_list<std::string_view>;
+
+// Frameworks print sections before the name.
+const std::string* find_printed(const RunResult& run, Names names) {
+  if (!run.effective_config) return nullptr;
+  for (const std::string_view name : names)
+    for (const char* section : {"", "model.", "training.", "debug.", "model.config."}) {
+      const auto found = run.effective_config->find(section + std::string(name));
+      if (found != run.effective_config->end() && !found->second.empty()) return &found->second;
+    }
+  return nullptr;
+}
+
+// "None" and "False" are zero, and so is a negative number: Megatron-LM's capacity of -1 limits nothing.
+std::optional<double> number_printed(const RunResult& run, Names names) {
+  const std::string* text = find_printed(run, names);
+  if (text == nullptr) return std::nullopt;
+  if (is_off(*text)) return 0.0;
+  const auto number = parse_number<double>(*text);
+  return number ? std::optional(std::max(0.0, *number)) : std::nullopt;
+}
+
+std::optional<bool> switch_printed(const RunResult& run, Names names) {
+  const std::string* text = find_printed(run, names);
+  return text == nullptr ? std::nullopt : std::optional(!is_off(*text));
+}
+
+std::optional<LoadBalancing> kind_printed(const RunResult& run) {
+  if (switch_printed(run, {"moe_router_enable_expert_bias"}).value_or(false)) return LoadBalancing::bias;
+  const std::string* text = find_printed(run, {"moe_router_load_balancing_type"});
+  if (text == nullptr) return std::nullopt;
+  const std::string word = lower_case(*text);
+  if (is_off(word)) return LoadBalancing::none;
+  if (word.find("seq_aux_loss") != std::string::npos) return LoadBalancing::sequence_aux_loss;
+  return word.find("aux_loss") != std::string::npos ? std::optional(LoadBalancing::aux_loss) : std::nullopt;
+}
+
+const std::optional<Experts>* experts_in_shape(const RunResult& run) {
+  return run.model_info.shape ? &run.model_info.shape->experts : nullptr;
+}
+
+std::optional<double> mean_of_steady(const RunResult& run, const std::optional<std::vector<double>>& values) {
+  if (!values) return std::nullopt;
+  double sum = 0, count = 0;
+  for (auto i = static_cast<size_t>(std::max<int64_t>(0, run.warmup.steps_excluded)); i < values->size(); ++i)
+    if (std::isfinite((*values)[i])) sum += (*values)[i], ++count;
+  return count > 0 ? std::optional(sum / count) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<bool> is_sparse(const RunResult& run) {
+  if (const auto* experts = experts_in_shape(run)) return experts->has_value();
+  if (run.experts) return true;
+  const auto printed = number_printed(run, {"num_experts", "num_moe_experts"});
+  return printed ? std::optional(*printed > 1) : std::nullopt;
+}
+
+// Frameworks print the settings of experts for every model.
+static bool is_dense(const RunResult& run) { return is_sparse(run) == false; }
+
+std::optional<Routing> routing_of(const RunResult& run) {
+  if (is_dense(run)) return std::nullopt;
+  if (run.experts && run.experts->routing) return run.experts->routing;
+  const auto forced = switch_printed(
+      run, {"moe_router_force_load_balancing", "debug_moe_force_load_balance", "moe_force_load_balance"});
+  if (!forced) return std::nullopt;
+  return *forced ? Routing::balanced : Routing::learned;
+}
+
+std::optional<Dispatcher> dispatcher_of(const RunResult& run) {
+  if (is_dense(run)) return std::nullopt;
+  if (run.experts && run.experts->dispatcher) return run.experts->dispatcher;
+  const std::string* type = find_printed(run, {"moe_token_dispatcher_type"});
+  if (type == nullptr) return std::nullopt;
+  const std::string* backend = find_printed(run, {"moe_flex_dispatcher_backend"});
+  const bool is_flex = lower_case(*type) == "flex";
+  return parse_word<Dispatcher>(lower_case(is_flex && backend != nullptr ? *backend : *type));
+}
+
+std::optional<double> capacity_of(const RunResult& run) {
+  if (is_dense(run)) return std::nullopt;
+  if (const auto printed = number_printed(run, {"moe_expert_capacity_factor", "moe_train_capacity_factor"}))
+    return printed;
+  const auto* experts = experts_in_shape(run);
+  return experts != nullptr && *experts ? std::optional((*experts)->capacity_factor.value_or(0)) : std::nullopt;
+}
+
+std::optional<int64_t> prediction_layers_of(const RunResult& run) {
+  if (const auto printed = number_printed(run, {"mtp_num_layers"}); printed && *printed < 1000)
+    return static_cast<int64_t>(*printed);
+  const auto& shape = run.model_info.shape;
+  return shape ? std::optional(shape->prediction_layers.value_or(0)) : std::nullopt;
+}
+
+Balancing balancing_of(const RunResult& run) {
+  Balancing stated{kind_printed(run),
+                   number_printed(run, {"moe_aux_loss_coeff", "router_aux_loss_coef", "moe_loss_coeff"}),
+                   number_printed(run, {"moe_z_loss_coeff", "router_z_loss_coef"})};
+  if (stated.aux_loss == 0.0 && stated.kind && *stated.kind != LoadBalancing::bias) stated.kind = LoadBalancing::none;
+  const auto* experts = experts_in_shape(run);
+  if (experts == nullptr || !*experts) return stated;
+  const Experts& shape = **experts;
+  if (shape.balancing == LoadBalancing::none && shape.aux_loss_coefficient == 0 && shape.z_loss_coefficient == 0)
+    return stated;
+  if (!stated.kind) stated.kind = shape.balancing;
+  if (!stated.aux_loss) stated.aux_loss = shape.aux_loss_coefficient;
+  if (!stated.z_loss) stated.z_loss = shape.z_loss_coefficient;
+  return stated;
+}
+
+std::optional<double> load_of(const RunResult& run) {
+  if (!run.experts) return std::nullopt;
+  return run.experts->load ? run.experts->load : mean_of_steady(run, run.experts->load_values);
+}
+
+std::optional<double> dropped_share_of(const RunResult& run) {
+  if (run.experts && run.experts->dropped_share) return run.experts->dropped_share;
+  if (run.experts)
+    if (const auto mean = mean_of_steady(run, run.experts->dropped_values)) return mean;
+  return capacity_of(run) == 0.0 ? std::optional(0.0) : std::nullopt;
+}
+
+ModelSpec with_all_experts(ModelSpec shape) {
+  if (shape.experts) shape.experts->per_token = shape.experts->count;
+  return shape;
+}
+
+void keep_means(RunResult& run) {
+  if (!run.experts) return;
+  ExpertFigures& figures = *run.experts;
+  figures.load = load_of(run);
+  if (!figures.dropped_share) figures.dropped_share = mean_of_steady(run, figures.dropped_values);
+  for (auto* series : {&figures.load_values, &figures.dropped_values, &figures.aux_loss_values, &figures.z_loss_values})
+    series->reset();
+}
+
+}  // namespace tprimat::results
