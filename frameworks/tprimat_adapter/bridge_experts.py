@@ -133,6 +133,8 @@ class ExpertLoad:
         named = [(name, module) for model in models for name, module in model.named_modules()]
         self.routers = [module for name, module in named if isinstance(module, TopKRouter) and "mtp" not in name]
         self.counts: torch.Tensor | None = None
+        drops_none = config.num_moe_experts and config.moe_expert_capacity_factor is None
+        self.dropped = 0.0 if drops_none else None
         if config.num_moe_experts:
             self.counts = torch.zeros(config.num_layers, config.num_moe_experts, device=own_device())
         for router in self.routers:
@@ -166,4 +168,4 @@ def describe_experts(model: Any) -> dict[str, Any]:
             "expert_tensor_parallel_size": model.expert_tensor_parallel_size or model.tensor_model_parallel_size,
             "routing": "balanced" if model.moe_router_force_load_balancing else "learned",
             "dispatcher": model.moe_flex_dispatcher_backend if exchange == "flex" else exchange,
-            "num_experts": model.num_moe_experts, "experts_per_token": model.moe_router_topk}
+            "num_experts": model.num_moe_experts, "moe_router_topk": model.moe_router_topk}

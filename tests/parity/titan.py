@@ -126,7 +126,7 @@ def compare_layouts(runs, model):
         loads.append([json.loads(line)["expert_load"] for line in next((runs.folder / f"out_tita_{model}_{layout}_fp32_True").rglob(
             "steps.jsonl")).read_text().splitlines()])
         settings = dict(line.split(" ", 2)[1:] for line in log.splitlines() if line.startswith("setting "))
-        wanted = {"routing": "learned", "dispatcher": "alltoall", "expert_model_parallel_size": "1", "experts_per_token": "2"}
+        wanted = {"routing": "learned", "dispatcher": "alltoall", "expert_model_parallel_size": "1", "moe_router_topk": "2"}
         assert {key: settings.get(key) for key in wanted} == wanted, settings
     assert all(1 <= load <= 8 for values in loads for load in values), loads
     loss, load = (max(worst_of(values, several[0]) for values in several) for several in (losses, loads))
