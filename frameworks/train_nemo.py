@@ -178,7 +178,7 @@ class Steps(Callback):
     def on_train_step_end(self, context):
         step = context.state.train_state.step + 1
         self.recorder.end_step(step, loss=self.loss_of(context), grad_norm=context.grad_norm, learning_rate=self.rate,
-                               expert_load=self.load.take())
+                               expert_load=self.load.take(), dropped_share=self.load.dropped)
         self.window.end(step)
 
     @staticmethod

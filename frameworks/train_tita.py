@@ -83,6 +83,7 @@ def use_processor() -> None:
     for name, module in list(sys.modules.items()):
         if name.startswith("torchtitan") and hasattr(module, "device_type"):
             module.device_type, module.device_module = "cpu", Processor
+    titan_experts.count_on_processor()
 
 
 def parallelize_on_processor(parallelize: Any) -> Any:
@@ -186,9 +187,10 @@ class Metrics(MetricsProcessor):
     def log(self, step: int, global_avg_loss: float, global_max_loss: float, grad_norm: float,
             extra_metrics: dict[str, Any] | None = None) -> None:
         self.data_loading_times.clear()
-        load = getattr(self.optimizers, "expert_load", None)
+        load = getattr(self.optimizers, "expert_load", None)  # torchtitan's experts take every token
+        of_experts = {"expert_load": load.value, "dropped_share": 0.0} if load else {}
         record = self.recorder.end_step(step, loss=self.whole_loss(global_avg_loss), grad_norm=grad_norm,
-                                        learning_rate=extra_metrics["lr"], expert_load=load and load.value)
+                                        learning_rate=extra_metrics["lr"], **of_experts)
         logger.info(f"step {step}/{self.job_config.training.steps} loss {record['loss']} grad_norm "
                     f"{record['grad_norm']} learning_rate {record['learning_rate']} seconds "
                     f"{record['time_seconds']:.4f}")
@@ -237,7 +239,8 @@ class Training(Trainer):
         return {"expert_model_parallel_size": dims.ep,
                 "expert_tensor_parallel_size": dims.etp if dims.ep_enabled else dims.tp,
                 "routing": "balanced" if router._debug_force_load_balance else "learned",
-                "dispatcher": {"standard": "alltoall"}.get(exchange, exchange), "experts_per_token": router.top_k}
+                "dispatcher": {"standard": "alltoall"}.get(exchange, exchange), "num_experts": router.num_experts,
+                "moe_router_topk": router.top_k}
 
     def describe_layout(self) -> settings.Settings:
         config, dims = self.job_config, self.parallel_dims

@@ -98,6 +98,13 @@ def layout_of(model: Any) -> tuple[Any, ...]:
             model.sequence_parallel)
 
 
+def keep_states_exact(optimizer: Any) -> None:
+    """Recipes of large models keep gradients and moments in bf16; an experiment's are in fp32."""
+    optimizer.use_precision_aware_optimizer = False
+    for name in ("main_params_dtype", "main_grads_dtype", "exp_avg_dtype", "exp_avg_sq_dtype"):
+        setattr(optimizer, name, torch.float32)
+
+
 def fill_config(recipe: str | None, sections: dict[str, dict[str, Any]], precision: Any) -> Any:
     """The sections' settings over a recipe's, or over Megatron-Bridge's own; still without a dataset."""
     provider = make_provider(sections["model"])
@@ -107,6 +114,7 @@ def fill_config(recipe: str | None, sections: dict[str, dict[str, Any]], precisi
         override(getattr(cfg, name), settings, name)
     if layout_of(cfg.model) != tuned_for:
         cfg.comm_overlap = None  # its buffers were chosen for the recipe's layout
+    keep_states_exact(cfg.optimizer)
     cfg.mixed_precision = precision
     return cfg
 

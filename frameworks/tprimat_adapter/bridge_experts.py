@@ -112,8 +112,11 @@ def attention_settings(experiment: Any) -> dict[str, Any]:
 
 
 def prediction_settings(model: Any) -> dict[str, Any]:
-    layers = getattr(model, "prediction_layers", None)
-    return {"mtp_num_layers": layers, "mtp_loss_scaling_factor": PREDICTION_LOSS_FACTOR} if layers else {}
+    """Recipes of large models have some, also where the model has none."""
+    layers = getattr(model, "prediction_layers", None) or None
+    if layers is None:
+        return {"mtp_num_layers": None} if getattr(model, "experts", None) else {}
+    return {"mtp_num_layers": layers, "mtp_loss_scaling_factor": PREDICTION_LOSS_FACTOR}
 
 
 def sparse_settings(experiment: Any) -> dict[str, Any]:
@@ -130,6 +133,8 @@ class ExpertLoad:
         named = [(name, module) for model in models for name, module in model.named_modules()]
         self.routers = [module for name, module in named if isinstance(module, TopKRouter) and "mtp" not in name]
         self.counts: torch.Tensor | None = None
+        drops_none = config.num_moe_experts and config.moe_expert_capacity_factor is None
+        self.dropped = 0.0 if drops_none else None
         if config.num_moe_experts:
             self.counts = torch.zeros(config.num_layers, config.num_moe_experts, device=own_device())
         for router in self.routers:
@@ -163,4 +168,4 @@ def describe_experts(model: Any) -> dict[str, Any]:
             "expert_tensor_parallel_size": model.expert_tensor_parallel_size or model.tensor_model_parallel_size,
             "routing": "balanced" if model.moe_router_force_load_balancing else "learned",
             "dispatcher": model.moe_flex_dispatcher_backend if exchange == "flex" else exchange,
-            "experts_per_token": model.moe_router_topk}
+            "num_experts": model.num_moe_experts, "moe_router_topk": model.moe_router_topk}

@@ -101,6 +101,49 @@ CHANGES = [
     ("model.sliding_window", 512, {"model.window_size": (511, 0)}),
     ("model.sliding_window", 2048, {"model.window_size": None}),
 ]
+# The same of a mixture of experts, which this is.
+EXPERTS = {"count": 8, "per_token": 2, "ffn_hidden_size": 1024, "shared_ffn_hidden_size": 0, "shared_gate": False, "first_dense_layers": 0,
+           "layer_interval": 1, "router_score": "softmax", "normalize_weights": True, "weight_scale": 1.0, "groups": 1,
+           "groups_per_token": 1, "balancing": "none", "aux_loss_coefficient": 0.0, "z_loss_coefficient": 0.0}
+EXPERT_CHANGES = [
+    ({}, {"model.num_moe_experts": 8, "model.moe_router_topk": 2, "model.moe_ffn_hidden_size": 1024, "model.moe_layer_freq": [1] * 32,
+          "model.moe_grouped_gemm": True, "model.moe_router_dtype": "fp32", "model.moe_router_load_balancing_type": "none",
+          "model.moe_token_dispatcher_type": "alltoall", "model.expert_model_parallel_size": 1, "model.expert_tensor_parallel_size": 1,
+          "model.moe_router_pre_softmax": False, "model.moe_shared_expert_intermediate_size": None, "model.mtp_num_layers": None}),
+    ({"model.experts.count": 16}, {"model.num_moe_experts": 16}),
+    ({"model.experts.per_token": 4}, {"model.moe_router_topk": 4}),
+    ({"model.experts.first_dense_layers": 3}, {"model.moe_layer_freq": [0] * 3 + [1] * 29}),
+    ({"model.experts.layer_interval": 2}, {"model.moe_layer_freq": [0, 1] * 16}),
+    ({"model.experts.shared_ffn_hidden_size": 2048, "model.experts.shared_gate": True},
+     {"model.moe_shared_expert_intermediate_size": 2048, "model.moe_shared_expert_gate": True}),
+    ({"model.experts.latent_size": 512}, {"model.moe_latent_size": 512}),
+    ({"model.experts.router_score": "sigmoid", "model.experts.balancing": "bias"},
+     {"model.moe_router_score_function": "sigmoid", "model.moe_router_enable_expert_bias": True, "model.moe_aux_loss_coeff": 0.0}),
+    ({"model.experts.router_score": "sigmoid", "model.experts.balancing": "bias", "model.experts.aux_loss_coefficient": 1e-4},
+     {"model.moe_router_load_balancing_type": "seq_aux_loss", "model.moe_aux_loss_coeff": 1e-4}),
+    ({"model.experts.balancing": "aux_loss", "model.experts.aux_loss_coefficient": 0.02},
+     {"model.moe_router_load_balancing_type": "aux_loss", "model.moe_aux_loss_coeff": 0.02}),
+    ({"model.experts.z_loss_coefficient": 1e-3}, {"model.moe_z_loss_coeff": 1e-3}),
+    ({"model.experts.normalize_weights": False}, {"model.moe_router_pre_softmax": True}),
+    ({"model.experts.weight_scale": 2.5}, {"model.moe_router_topk_scaling_factor": 2.5}),
+    ({"model.experts.groups": 4, "model.experts.groups_per_token": 2},
+     {"model.moe_router_num_groups": 4, "model.moe_router_group_topk": 2}),
+    ({"model.experts.capacity_factor": 1.25}, {"model.moe_expert_capacity_factor": 1.25, "model.moe_token_drop_policy": "probs"}),
+    ({"routing": "balanced"}, {"model.moe_router_force_load_balancing": True}),
+    ({"dispatcher": "allgather"}, {"model.moe_token_dispatcher_type": "allgather"}),
+    ({"parallel.expert_model_parallel_size": 2}, {"model.expert_model_parallel_size": 2}),
+    ({"parallel.expert_tensor_parallel_size": 2}, {"model.expert_tensor_parallel_size": 2}),
+    ({"model.prediction_layers": 1}, {"model.mtp_num_layers": 1, "model.mtp_loss_scaling_factor": 0.1}),
+    ({"model.attention_sinks": True, "model.sliding_window": 128, "model.full_attention_layers": 16},
+     {"model.softmax_type": "learnable", "model.window_attn_skip_freq": 2, "model.window_size": (127, 0)}),
+    ({"model.latent_attention": {"query_rank": 1536, "key_value_rank": 512, "rope_head_dim": 64, "value_head_dim": 128}},
+     {"model.multi_latent_attention": True, "model.q_lora_rank": 1536, "model.kv_lora_rank": 512, "model.qk_head_dim": 128,
+      "model.qk_pos_emb_head_dim": 64, "model.v_head_dim": 128, "model.qk_layernorm": True, "model.rope_type": "rope",
+      "model.rotary_scaling_factor": 1.0}),
+    ({"model.latent_attention": {"query_rank": 0, "key_value_rank": 512, "rope_head_dim": 64, "value_head_dim": 128},
+      "model.rope_scaling": {"type": "yarn", "factor": 40.0}}, {"model.q_lora_rank": None, "model.rope_type": "yarn",
+                                                                "model.rotary_scaling_factor": 40.0}),
+]
 # The platform's settings, with the precision that they need.
 NOTES = [
     ({"flash_attention": True}, "bf16", {"model.attention_backend.name": "flash"}),
@@ -154,7 +197,7 @@ class Adapter:
         path = self.folder / "train_spec.json"
         path.write_text(json.dumps(spec))
         cfg = module.make_config(module.load_experiment(path), notes, self.folder / "samples.npy")
-        cfg.model.apply_rope_fusion = False  # Transformer Engine's
+        cfg.model.apply_rope_fusion = cfg.model.moe_permute_fusion = False  # Transformer Engine's
         runtime_config_update(cfg)
         return cfg
 
@@ -203,6 +246,23 @@ def check_changes(module, adapter, notes):
         sound &= check_values(cfg, wanted, str(more))
     virtual = changed(changed(adapter.spec, "parallel.pipeline_model_parallel_size", 2), "parallel.virtual_pipeline_model_parallel_size", 4)
     sound &= check_values(adapter.make(module, virtual, notes), {"model.virtual_pipeline_model_parallel_size": 4}, "VP")
+    return sound
+
+
+def check_experts(module, adapter, notes):
+    """A dense experiment becomes a sparse one, and each of its keys arrives."""
+    base = changed(changed(adapter.spec, "model.experts", EXPERTS), "parallel.sequence_parallel", True)
+    base["model"].pop("rope_scaling", None)
+    plain, sound = all_values(adapter.make(module, base, notes)), True
+    for change, wanted in EXPERT_CHANGES:
+        spec = base
+        for key, value in change.items():
+            spec = changed(spec, key, value)
+        cfg = adapter.make(module, spec, notes)
+        sound &= check_values(cfg, wanted, f"experts with {change}")
+        if change and all_values(cfg) == plain:
+            print(f"{change} changes nothing")
+            sound = False
     return sound
 
 
@@ -342,7 +402,7 @@ def check_primus(module, folder):
                 sound &= not lost
                 print("\n".join(lost), end="\n" if lost else "")
             for cfg in (adapted, *by_primus.values()):
-                cfg.model.apply_rope_fusion = False  # Transformer Engine's
+                cfg.model.apply_rope_fusion = cfg.model.moe_permute_fusion = False  # Transformer Engine's
                 runtime_config_update(cfg)
             for way, cfg in by_primus.items():
                 there, here = all_values(cfg), all_values(adapted)
@@ -391,7 +451,9 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         adapter = Adapter(sys.argv[1], pathlib.Path(folder), RECIPE)
         import train_nemo
-        checks = {"keys": check_changes(train_nemo, adapter, {}), "keys over a recipe": check_changes(train_nemo, adapter, adapter.notes),
+        checks = {"experts": check_experts(train_nemo, adapter, {}),
+                  "experts over a recipe": check_experts(train_nemo, adapter, {"recipe": "deepseek_v3.pretrain_recipe"}),
+                  "keys": check_changes(train_nemo, adapter, {}), "keys over a recipe": check_changes(train_nemo, adapter, adapter.notes),
                   "recipe": check_recipe(train_nemo, adapter), "order of samples": check_order(train_nemo, adapter),
                   "start": check_start(train_nemo, adapter), "step records": check_steps(train_nemo, adapter),
                   "models": check_models(train_nemo, adapter, changed), "Primus": check_primus(train_nemo, pathlib.Path(folder))}

@@ -202,6 +202,20 @@ def compare(megatron, theirs, shape):
         return (ours - theirs.eval()(tokens).logits).abs().max().item()
 
 
+def check_load(module, megatron, shape):
+    """The load that the adapter's hooks read of one forward pass, against the choices of the routers themselves."""
+    import torch
+    from megatron.core.transformer.moe.router import TopKRouter
+    load, chosen = module.ExpertLoad([megatron], megatron.config), []
+    for router in (each for each in megatron.modules() if isinstance(each, TopKRouter)):
+        router.register_forward_hook(lambda _, __, output: chosen.append(output[1].reshape(-1, shape["experts"]["count"]).sum(0)))
+    hidden = torch.triu(torch.ones(1, 1, LENGTH, LENGTH, dtype=torch.bool), 1)
+    with torch.no_grad():
+        megatron(torch.randint(0, shape["vocab_size"], (2, LENGTH)), torch.arange(LENGTH).repeat(2, 1), hidden)
+    wanted = sum((counts.max() / counts.double().mean()).item() for counts in chosen) / len(chosen)
+    return abs(load.take() - wanted) < 1e-9 and load.take() is None and load.dropped == 0
+
+
 def check_models(module, adapter, changed):
     import torch
     import torch.distributed as dist
@@ -213,8 +227,12 @@ def check_models(module, adapter, changed):
     sound = True
     for name, special in SHAPES.items():
         shape = {**adapter.spec["model"], **SMALL, **special}
-        difference = compare(build_megatron(module, adapter, shape, changed), build_hugging_face(shape), shape)
+        megatron = build_megatron(module, adapter, shape, changed)
+        difference = compare(megatron, build_hugging_face(shape), shape)
         print(f"{name}: logits within {difference:.1e} of Hugging Face's")
         sound &= difference <= TOLERANCE
+        if name in SPARSE and not check_load(module, megatron, shape):
+            print(f"{name}: the load of experts is not what the routers chose")
+            sound = False
     dist.destroy_process_group()
     return sound

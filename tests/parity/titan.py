@@ -5,7 +5,8 @@
 
 A small Llama, a Qwen 2.5 (bias, tied head) and a Qwen 3 (norms on queries and keys) on one to four ranks of the processor, with gloo:
 FSDP2, tensor parallelism with its sequence parallelism and pipelines, alone and together, in fp32 and bf16. Also the settings that the
-adapter reads back, and random initial weights, which do not depend on the layout. TPRIMAT_PYTHON names the Python to use. Exit status:
+adapter reads back, and random initial weights, which do not depend on the layout. Small mixtures of experts (Mixtral, Qwen 3, DeepSeek-V3)
+train alike in every layout; titan_experts.py compares their models with those of Hugging Face. TPRIMAT_PYTHON names the Python to use. Exit status:
 0 all agree, 1 not all, 77 torchtitan is not installed there.
 """
 
@@ -26,12 +27,19 @@ LAYOUTS = {"alone": (1, "DP: 1"), "dp": (2, "DP: 2, ZeRO: 3"), "zero2": (2, "DP:
 # Model, layout, number format
 CASES = [("llama", "alone", "fp32"), ("llama", "zero2", "fp32"), ("llama", "pp", "fp32"), ("llama", "vp", "fp32"), ("llama", "pp_dp", "bf16"),
          ("llama", "tp_dp", "bf16"), ("qwen", "dp", "fp32"), ("qwen", "tp", "fp32"), ("qwen3", "dp", "fp32"), ("llama", "alone", "bf16")]
+# Key-value heads, traits and layouts of mixtures of experts. Those with a bias move it after every step.
+EXPERTS = "experts: {{count: 8, per_token: 2, ffn_hidden_size: 48{}}}"
+SPARSE = {"mixtral": (2, ", " + EXPERTS.format(", balancing: bias"), ["alone", "zero2", "pp_dp"]),
+          "qwen3_moe": (2, ", qk_norm: true, " + EXPERTS.format(", layer_interval: 2"), ["alone", "dp"]),
+          "deepseek": (4, ", latent_attention: {query_rank: 32, key_value_rank: 24, rope_head_dim: 8, value_head_dim: 16}, " + EXPERTS.format(
+              ", first_dense_layers: 1, shared_ffn_hidden_size: 96, router_score: sigmoid, weight_scale: 2.5, balancing: bias, groups: 4, "
+              "groups_per_token: 2"), ["alone", "dp", "vp"])}
 
 CONFIG = """
 experiment: {{name: titan, methodology: {layout}}}
 hardware: {{platforms: {{cpu: {{num_gpus: {ranks}}}}}}}
 models:
-  {model}: {{num_layers: 4, hidden_size: 64, ffn_hidden_size: 160, num_attention_heads: 4, num_key_value_heads: 2, head_dim: 16,
+  {model}: {{num_layers: 4, hidden_size: 64, ffn_hidden_size: 160, num_attention_heads: 4, num_key_value_heads: {key_heads}, head_dim: 16,
             vocab_size: 511, max_position_embeddings: 128{traits}}}
 training:
   data: {{seq_length: 64, micro_batch_size: 2, global_batch_size: 8}}
@@ -60,11 +68,12 @@ class Runs:
         return done.stdout
 
     def write_config(self, model, layout, precision, weights=None):
-        traits = MODELS[model] + (f", initial_weights: {weights}" if weights else "")
+        key_heads, sparse_traits, _ = SPARSE.get(model, (2, "", []))
+        traits = MODELS.get(model, sparse_traits) + (f", initial_weights: {weights}" if weights else "")
         ranks, sizes = LAYOUTS[layout]
         path = self.folder / "config.yaml"
         path.write_text(CONFIG.format(model=model, layout=layout, precision=precision, traits=traits, sizes=sizes, steps=STEPS,
-                                      ranks=ranks))
+                                      ranks=ranks, key_heads=key_heads))
         return path
 
     def export_weights(self, model):
@@ -107,6 +116,24 @@ def compare(runs, model, layout, precision):
     return max(loss / allowed, norm / (10 * allowed), rate / 1e-6)
 
 
+def compare_layouts(runs, model):
+    """How far the losses of a mixture of experts are between its layouts, as a share of what is allowed; also the load of experts and what
+    the adapter reads back."""
+    losses, loads = [], []
+    for layout in SPARSE[model][2]:
+        result, log = runs.train("tita", model, layout, "fp32", random=True)
+        losses.append(result["loss_values"])
+        loads.append([json.loads(line)["expert_load"] for line in next((runs.folder / f"out_tita_{model}_{layout}_fp32_True").rglob(
+            "steps.jsonl")).read_text().splitlines()])
+        settings = dict(line.split(" ", 2)[1:] for line in log.splitlines() if line.startswith("setting "))
+        wanted = {"routing": "learned", "dispatcher": "alltoall", "expert_model_parallel_size": "1", "moe_router_topk": "2"}
+        assert {key: settings.get(key) for key in wanted} == wanted, settings
+    assert all(1 <= load <= 8 for values in loads for load in values), loads
+    loss, load = (max(worst_of(values, several[0]) for values in several) for several in (losses, loads))
+    print(f"{model} {' '.join(SPARSE[model][2])}: losses within {loss:.1e} of each other, loads {load:.1e}", flush=True)
+    return max(loss / TOLERANCE, load / 0.02)  # a token more or less of a full expert
+
+
 def main():
     use_chosen_python()
     if importlib.util.find_spec("torchtitan") is None:
@@ -114,7 +141,7 @@ def main():
         return 77
     with tempfile.TemporaryDirectory(prefix="tprimat_titan_") as folder:
         runs = Runs(sys.argv[1], pathlib.Path(folder))
-        worst = max(compare(runs, *case) for case in CASES)
+        worst = max([compare(runs, *case) for case in CASES] + [compare_layouts(runs, model) for model in SPARSE])
         first = [runs.train("tita", "llama", layout, "fp32", random=True)[0]["loss_values"] for layout in ("alone", "tp_dp")]
         layouts = max(worst_of(losses, first[0]) for losses in first)
     print(f"worst difference {worst:.2f} of what is allowed; from random weights the layouts are within {layouts:.1e}")

@@ -30,7 +30,8 @@ void add_bridge_experts(const TrainSpec& spec, Json& model) {
     model["apply_rope_fusion"] = false;  // which Megatron Core has with yarn only
   }
   if (shape.experts) add_experts(spec, model);
-  if (shape.prediction_layers.value_or(0) > 0) model.update(list_prediction_settings(shape));
+  if (shape.experts || shape.prediction_layers.value_or(0) > 0)  // recipes of large models have some
+    model.update(list_prediction_settings(shape));
   if (shape.attention_sinks.value_or(false)) model["softmax_type"] = "learnable";
   if (has_short_window(spec) && shape.full_attention_layers)
     if (const auto interval = full_attention_interval(shape)) model["window_attn_skip_freq"] = *interval;
