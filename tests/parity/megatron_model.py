@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The model that our command line for Megatron-LM describes, built by megatron-core itself, against the one that our
-config.json describes, built by transformers: the same number of parameters, tensor for tensor in sum.
+config.json describes, built by transformers: the same number of parameters, tensor for tensor in sum. Mixtures of
+experts are held against the number that the dry run prints.
 
   megatron_model.py PROGRAM       PROGRAM is tprimat
 
@@ -13,6 +14,7 @@ import importlib.util
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -29,21 +31,48 @@ MODELS = {
     "gpt": LLAMA | dict(num_key_value_heads=4, linear_bias=True, norm="layer", mlp="gelu", position="learned",
                         tied_embeddings=True),
 }
+EXPERTS = dict(count=8, per_token=2, ffn_hidden_size=96)
+SHARED = EXPERTS | dict(shared_ffn_hidden_size=64)
+SPARSE = {
+    "mixtral": LLAMA | dict(experts=EXPERTS),
+    "biases": LLAMA | dict(linear_bias=True, experts=EXPERTS),
+    "gate": LLAMA | dict(experts=SHARED | dict(shared_gate=True, normalize_weights=False)),
+    "groups": LLAMA | dict(num_layers=4, experts=SHARED | dict(
+        first_dense_layers=1, router_score="sigmoid", groups=4, groups_per_token=2, balancing="bias",
+        aux_loss_coefficient=1e-4, weight_scale=2.5)),
+    "interval": LLAMA | dict(num_layers=5, experts=EXPERTS | dict(first_dense_layers=1, layer_interval=2)),
+    "deepseek": LLAMA | dict(num_layers=3, num_key_value_heads=4, prediction_layers=1,
+                             latent_attention=dict(query_rank=48, key_value_rank=24, rope_head_dim=8,
+                                                   value_head_dim=16),
+                             experts=SHARED | dict(first_dense_layers=1)),
+}
 # Flags whose name in megatron-core's TransformerConfig is another one, as Megatron-LM's own translation has it.
-RENAMED = {"norm_epsilon": "layernorm_epsilon"}
+RENAMED = {"norm_epsilon": "layernorm_epsilon", "num_experts": "num_moe_experts"}
 
 
-def plans(program, folder):
+def write_config(models, folder):
     config = {"experiment": {"methodology": "single"},
-              "hardware": {"platforms": {"nvidia": {"gpu_model": "H100", "num_gpus": 1}}}, "models": MODELS,
+              "hardware": {"platforms": {"nvidia": {"gpu_model": "H100", "num_gpus": 1}}}, "models": models,
               "training": {"data": {"micro_batch_size": 1, "global_batch_size": 2, "seq_length": 64},
                            "duration": {"max_steps": 20}, "optimizer": {"learning_rate": 1e-3, "warmup_steps": 2}}}
     path = pathlib.Path(folder) / "config.yaml"
     path.write_text(json.dumps(config), encoding="utf-8")  # JSON is YAML
-    for framework in ("mega", "fsdp"):
-        output = subprocess.run([program, "run", "--config", path, "--platform", "nvd", "--framework", framework,
-                                 "--dry-run", "--json"], check=True, capture_output=True, text=True, cwd=folder).stdout
-        yield {plan["run"].split()[1]: plan for plan in json.loads(output)}
+    return path
+
+
+def dry_run(program, config, framework, *options):
+    return subprocess.run([program, "run", "--config", config, "--platform", "nvd", "--framework", framework,
+                           "--dry-run", *options],
+                          check=True, capture_output=True, text=True, cwd=config.parent).stdout
+
+
+def plans(program, config, framework):
+    return {plan["run"].split()[1]: plan for plan in json.loads(dry_run(program, config, framework, "--json"))}
+
+
+def printed_counts(program, config):
+    found = re.findall(r"model +(\w+): ([0-9 \u202f\u00a0]+) parameters", dry_run(program, config, "mega"))
+    return {name: int(re.sub(r"\D", "", digits)) for name, digits in found}
 
 
 def flags_of(command):
@@ -69,14 +98,18 @@ def read_value(word):
 
 def transformer_config(flags):
     import torch
-    from megatron.core.transformer.transformer_config import TransformerConfig
-    known = {field.name for field in dataclasses.fields(TransformerConfig)}
+    from megatron.core.transformer.transformer_config import MLATransformerConfig, TransformerConfig
+    kind = MLATransformerConfig if "multi_latent_attention" in flags else TransformerConfig
+    known = {field.name for field in dataclasses.fields(kind)}
     settings = {RENAMED.get(name, name): read_value(value) for name, value in flags.items()}
     settings = {name: value for name, value in settings.items() if name in known}
     if not flags.get("group_query_attention"):
         settings.pop("num_query_groups", None)
+    if "moe_layer_freq" in settings:
+        settings["moe_layer_freq"] = eval(settings["moe_layer_freq"])  # as Megatron-LM does
+        settings |= dict(moe_grouped_gemm=False, moe_token_dispatcher_type="allgather")  # the others want a GPU
     swiglu = "swiglu" in flags
-    return TransformerConfig(**settings, add_bias_linear="disable_bias_linear" not in flags, gated_linear_unit=swiglu,
+    return kind(**settings, add_bias_linear="disable_bias_linear" not in flags, gated_linear_unit=swiglu,
                              activation_func=torch.nn.functional.silu if swiglu else torch.nn.functional.gelu,
                              bias_activation_fusion=False, use_cpu_initialization=True, persist_layer_norm=False,
                              gradient_accumulation_fusion=False)
@@ -93,6 +126,44 @@ def count_megatron(flags):
                      position_embedding_type=flags["position_embedding_type"],
                      share_embeddings_and_output_weights="untie_embeddings_and_output_weights" not in flags)
     return sum(parameter.numel() for parameter in model.parameters())
+
+
+def prepare_latent_attention():
+    """Megatron-core builds MLA with Transformer Engine's attention, on a GPU. Its weights are the same without."""
+    import torch
+    from megatron.core.transformer import multi_latent_attention
+    from megatron.core.transformer.dot_product_attention import DotProductAttention
+    build = DotProductAttention.__init__
+
+    def build_with_widths(self, *arguments, k_channels=None, v_channels=None, **more):
+        build(self, *arguments, **more)
+    DotProductAttention.__init__ = build_with_widths
+    multi_latent_attention.HAVE_TE = False
+    torch.cuda.current_device = lambda: "cpu"
+
+
+def count_sparse_megatron(flags):
+    from megatron.core.models.gpt import GPTModel
+    from megatron.core.models.gpt.gpt_layer_specs import get_gpt_decoder_block_spec, get_gpt_mtp_block_spec
+    config = transformer_config(flags)
+    block = get_gpt_decoder_block_spec(config, use_transformer_engine=False, normalization=flags["normalization"])
+    further = get_gpt_mtp_block_spec(config, block, use_transformer_engine=False) if config.mtp_num_layers else None
+    model = GPTModel(config, block, vocab_size=int(flags["vocab_size"]) + 1, max_sequence_length=64,
+                     position_embedding_type=flags["position_embedding_type"], mtp_block_spec=further,
+                     share_embeddings_and_output_weights="untie_embeddings_and_output_weights" not in flags)
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
+def check_sparse(program, folder):
+    config = write_config(SPARSE, folder)
+    counts, failures = printed_counts(program, config), 0
+    for name, plan in plans(program, config, "mega").items():
+        theirs = count_sparse_megatron(flags_of(plan["command"]))
+        print(f"{name}: megatron-core {theirs}, tprimat {counts[name]} parameters")
+        failures += theirs != counts[name]
+        if checkout := os.environ.get("MEGATRON_PATH"):
+            failures += not parse_with_checkout(checkout, plan["command"])
+    return failures
 
 
 def count_transformers(plan):
@@ -131,8 +202,11 @@ def main():
         return SKIPPED
     start_megatron()
     failures = 0
+    prepare_latent_attention()
     with tempfile.TemporaryDirectory() as folder:
-        mega, fsdp = plans(sys.argv[1], folder)
+        failures += check_sparse(sys.argv[1], folder)
+        config = write_config(MODELS, folder)
+        mega, fsdp = (plans(sys.argv[1], config, framework) for framework in ("mega", "fsdp"))
         for name in MODELS:
             ours, theirs = count_megatron(flags_of(mega[name]["command"])), count_transformers(fsdp[name])
             print(f"{name}: megatron-core {ours}, transformers {theirs} parameters")

@@ -74,6 +74,19 @@ void read_megatron_router(const DumpedSettings& dump, Experts& experts) {
   if (capacity && *capacity > 0) experts.capacity_factor = capacity;
 }
 
+// "M-M*-ME" of Megatron-LM: a letter per layer of a hybrid, "|" where the pipeline is cut.
+std::string_view hybrid_pattern(const DumpedSettings& dump) {
+  return dump.word({"hybrid_override_pattern", "hybrid_layer_pattern"});
+}
+
+// The layers of a hybrid that are neither mixers nor attention are MLPs; of which kind does not depend on their place.
+bool read_hybrid_layers(std::string_view pattern, const ModelSpec& model, Experts& experts, std::string& why_not) {
+  const int64_t sparse = std::count(pattern.begin(), pattern.end(), 'E');
+  if (sparse == 0) why_not = "its pattern of layers has no layer with experts";
+  experts.first_dense_layers = model.mlp_layers() - sparse;
+  return sparse > 0;
+}
+
 bool read_megatron(const DumpedSettings& dump, ModelSpec& model, std::string& why_not) {
   Experts& experts = *model.experts;
   const auto per_token = dump.whole({"moe_router_topk"});
@@ -87,6 +100,7 @@ bool read_megatron(const DumpedSettings& dump, ModelSpec& model, std::string& wh
   experts.shared_gate = dump.is_true({"moe_shared_expert_gate"});
   experts.latent_size = dump.whole({"moe_latent_size"});
   read_megatron_router(dump, experts);
+  if (model.mamba) return read_hybrid_layers(hybrid_pattern(dump), model, experts, why_not);
   return read_layer_frequency(dump, model.num_layers, experts, why_not);
 }
 
@@ -117,7 +131,7 @@ LoadBalancing hugging_face_balancing(const DumpedSettings& dump, const Experts& 
 }
 
 void read_hugging_face_router(const DumpedSettings& dump, Experts& experts) {
-  const std::string_view kind = dump.word({"model_type"});
+  const std::string_view kind = dump.family();
   const bool is_deepseek_v3 = dump.word({"topk_method"}) == "noaux_tc" || kind == "deepseek_v3";
   experts.router_score = parse_enum<RouterScore>(dump.word({"scoring_func"}))
                              .value_or(is_deepseek_v3 ? RouterScore::sigmoid : RouterScore::softmax);
@@ -234,20 +248,45 @@ void read_latent_attention(const DumpedSettings& dump, ModelSpec& model) {
   model.latent_attention = latent;
   model.head_dim = dump.whole({"qk_nope_head_dim", "qk_head_dim", "model_args.qk_nope_head_dim"}).value_or(0);
   model.num_key_value_heads = model.num_attention_heads;
+  model.qk_norm = false;  // its norms are those of the narrow products
 }
 
 void read_window(const DumpedSettings& dump, ModelSpec& model) {
   const bool is_off_by_switch = dump.has("use_sliding_window") && !dump.is_true({"use_sliding_window"});
   const bool is_megatron = dump.has("window_size");
   const auto window = is_megatron ? megatron_window(dump) : dump.whole({"sliding_window"});
-  if (window && !is_off_by_switch && *window < k_max_size) {
+  const bool is_unused = is_off_by_switch || (!is_megatron && count_layers(dump, "sliding_attention") == 0);
+  if (window && !is_unused && *window < k_max_size) {
     model.sliding_window = window;
     model.full_attention_layers =
         is_megatron ? megatron_full_layers(dump, model.num_layers) : count_layers(dump, "full_attention");
   }
-  if (dump.word({"softmax_type"}) == "learnable" || dump.word({"model_type"}) == "gpt_oss" ||
-      dump.is_true({"use_sink_attention"}))
+  if (dump.word({"softmax_type"}) == "learnable" || dump.family() == "gpt_oss" || dump.is_true({"use_sink_attention"}))
     model.attention_sinks = true;
+}
+
+bool read_mixers(const DumpedSettings& dump, ModelSpec& model, std::string& why_not) {
+  const std::string_view pattern = hybrid_pattern(dump);
+  if (pattern.empty()) return true;
+  const auto count = [&](char letter) { return std::count(pattern.begin(), pattern.end(), letter); };
+  MambaMixers mixers;
+  mixers.layers = count('M'), mixers.attention_layers = count('*');
+  mixers.state = dump.whole({"mamba_state_dim"}).value_or(0);
+  mixers.groups = dump.whole({"mamba_num_groups"}).value_or(0);
+  const int64_t width = dump.whole({"mamba_head_dim"}).value_or(0);
+  const bool is_known =
+      mixers.layers > 0 && mixers.layers + mixers.attention_layers + count('-') + count('E') + count('|') ==
+                               static_cast<int64_t>(pattern.size());
+  const bool fits = static_cast<int64_t>(pattern.size()) - count('|') == model.num_layers;
+  if (!is_known || !fits || width == 0 || width > model.hidden_size) {
+    why_not = fmt::format("it is a hybrid of layers whose work is not known ({})", pattern.substr(0, 40));
+    return false;
+  }
+  // Without a number of heads a mixer is twice as wide as the model.
+  mixers.heads = dump.whole({"mamba_num_heads"}).value_or(2 * model.hidden_size / width);
+  mixers.inner_width = mixers.heads < k_max_size ? mixers.heads * width : 0;
+  model.mamba = mixers;
+  return true;
 }
 
 void read_prediction_layers(const DumpedSettings& dump, ModelSpec& model) {
@@ -261,7 +300,7 @@ std::string find_uncountable(const DumpedSettings& dump) {
                            "linear_attn_config", "attention_chunk_size", "index_topk"})
     if (const std::string_view value = dump.word({name}); !value.empty() && !is_off(value))
       return fmt::format("its attention ({} {}) is none whose FLOPs are counted", name, value.substr(0, 40));
-  if (dump.has("model_type") && dump.whole({"linear_num_value_heads"}))  // Megatron-LM prints it for every model
+  if (!dump.family().empty() && dump.whole({"linear_num_value_heads"}))  // Megatron-LM prints it for every model
     return "its attention (linear_num_value_heads) is none whose FLOPs are counted";
   if (const std::string_view layers = dump.word({"layer_types"}); !layers.empty()) {
     const auto full = count_layers(dump, "full_attention"), windowed = count_layers(dump, "sliding_attention");
@@ -269,10 +308,8 @@ std::string find_uncountable(const DumpedSettings& dump) {
     if (!all || *full + *windowed != static_cast<int64_t>(all->size()))
       return "its layers are not all of full or sliding attention (layer_types)";
   }
-  for (const char* name : {"hybrid_override_pattern", "hybrid_layer_pattern"})
-    if (const std::string_view value = dump.word({name}); !value.empty())
-      return fmt::format("it is a hybrid of layers of several kinds ({} {})", name, value.substr(0, 40));
-  if (dump.is_true({"is_hybrid_model"})) return "it is a hybrid of layers of several kinds (is_hybrid_model)";
+  if (dump.is_true({"is_hybrid_model"}) && hybrid_pattern(dump).empty())
+    return "it is a hybrid of layers of several kinds (is_hybrid_model)";
   for (const char* name : {"heterogeneous_layers_config_path", "heterogeneous_layers_config_encoded_json"})
     if (!dump.word({name}).empty()) return fmt::format("its layers have several shapes ({})", name);
   return "";

@@ -20,6 +20,9 @@ void read_latent_attention(const DumpedSettings& dump, ModelSpec& model);
 // Sliding window, the layers without it, and sinks.
 void read_window(const DumpedSettings& dump, ModelSpec& model);
 
+// The Mamba-2 mixers of a hybrid, by Megatron-LM's pattern of its layers. False, with the reason, for other hybrids.
+bool read_mixers(const DumpedSettings& dump, ModelSpec& model, std::string& why_not);
+
 // Layers that predict further tokens, where the framework trains them.
 void read_prediction_layers(const DumpedSettings& dump, ModelSpec& model);
 

@@ -44,15 +44,30 @@ void read_kinds(const DumpedSettings& dump, ModelSpec& model) {
   const std::string_view position = dump.word({"position_embedding_type"});
   const bool rope = titan || position == "rope" || position == "yarn" || dump.has("rope_theta");
   model.position = rope ? PositionKind::rope : PositionKind::learned;
+  if (const auto base = dump.number({"rotary_base", "rope_theta", "model_args.rope_theta"}); base && rope && *base > 0)
+    model.rope_theta = *base;
+  if (const auto epsilon = dump.number(
+          {"norm_epsilon", "layernorm_epsilon", "rms_norm_eps", "layer_norm_epsilon", "model_args.norm_eps"});
+      epsilon && *epsilon > 0)
+    model.norm_eps = *epsilon;
   model.tied_embeddings = !is_untied(dump);
-  model.qkv_bias = dump.is_true({"add_qkv_bias"});
+  const std::string_view family = dump.family();
+  model.qkv_bias = dump.is_true({"add_qkv_bias", "attention_bias"}) || family.starts_with("qwen2");
   model.linear_bias = dump.has("add_bias_linear") ? dump.is_true({"add_bias_linear"}) : model.mlp == MlpKind::gelu;
-  model.qk_norm = dump.is_true({"qk_layernorm", "model_args.qk_norm"});
+  model.qk_norm = dump.is_true({"qk_layernorm", "model_args.qk_norm"}) || family.starts_with("qwen3");
 }
 
 bool states_mlp(const DumpedSettings& dump) {
   return is_torchtitan(dump) ||
          dump.has_any({"swiglu", "gated_linear_unit", "hidden_act", "activation_function", "n_embd"});
+}
+
+// Hugging Face's configurations of other families have the same names for other layers.
+bool has_known_layers(const DumpedSettings& dump) {
+  const std::string_view family = dump.family();
+  constexpr std::string_view k_families[] = {"llama",     "mistral", "mixtral",     "qwen2",       "qwen3", "qwen2_moe",
+                                             "qwen3_moe", "gpt_oss", "deepseek_v2", "deepseek_v3", "gpt2"};
+  return family.empty() || std::ranges::find(k_families, family) != std::end(k_families);
 }
 
 struct DumpedShape {
@@ -71,6 +86,8 @@ bool read_sizes(const DumpedSettings& dump, ModelSpec& model, std::string& why_n
   take(&ModelSpec::hidden_size, {"hidden_size", "n_embd", "model_args.dim"});
   take(&ModelSpec::num_attention_heads, {"num_attention_heads", "n_head", "model_args.n_heads"});
   take(&ModelSpec::vocab_size, {"vocab_size", k_tokenizer_vocabulary, "padded_vocab_size", "model_args.vocab_size"});
+  // GPT-NeoX's dump names positions, tied embeddings and MLPs otherwise.
+  if (dump.has("pipe_parallel_size")) missing = "the names of Megatron-LM for its layers";
   if (!missing.empty()) why_not = "it does not state " + missing;
   return missing.empty();
 }
@@ -102,8 +119,10 @@ DumpedShape read_dump(const std::map<std::string, std::string>& settings) {
   if (!why_not.empty() || !read_sizes(dump, model, why_not)) return {{}, why_not};
   constexpr int64_t k_max_size = int64_t{1} << 31;
   if (model.hidden_size >= k_max_size || model.num_layers >= k_max_size) return {{}, "its sizes are impossible"};
+  if (!has_known_layers(dump)) return {{}, fmt::format("its model_type {} has unknown layers", dump.family())};
   if (!experts && !find_routing(settings).empty()) return {{}, "it does not state the number of experts"};
   if (!experts && is_torchtitan(dump)) return {};  // its dense models are known by their names
+  if (!read_mixers(dump, model, why_not)) return {{}, why_not};
   read_kinds(dump, model);
   if (!read_dense_mlp(dump, experts.has_value(), model)) return {{}, "it does not state its MLPs"};
   read_attention(dump, model);
@@ -257,7 +276,8 @@ void warn_about_missing_shape(RunResult& result, const StatedFacts& stated) {
   const auto experts = stated_experts(stated.settings);
   const std::string sign = experts ? fmt::format("{} experts", *experts) : find_routing(stated.settings);
   const DumpedShape dump = read_dump(stated.settings);
-  const std::string why = !dump.why_not.empty() ? dump.why_not : "the sizes that it states fit no model";
+  const auto problems = dump.model ? check_model(*dump.model, "") : std::vector<Problem>();
+  const std::string why = !problems.empty() ? "its sizes fit no model: " + problems.front().what : dump.why_not;
   add_warning(result, fmt::format("no FLOPs and no MFU: the log is of a mixture of experts ({}), but {}; --model names "
                                   "a model of the catalogue or of the configuration",
                                   sign, why));

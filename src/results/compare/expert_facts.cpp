@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "result/printed_settings.h"
+#include "spec/model_catalogue.h"
 #include "text/choice.h"
 #include "text/words.h"
 
@@ -52,6 +53,14 @@ std::optional<LoadBalancing> kind_printed(const RunResult& run) {
 
 const std::optional<Experts>* experts_in_shape(const RunResult& run) {
   return run.model_info.shape ? &run.model_info.shape->experts : nullptr;
+}
+
+// A log that names its model and prints no settings does not tell how it was trained: these are the catalogue's.
+bool is_named_only(const RunResult& run) {
+  if (run.config_hash || !run.source.format || !run.model_info.shape) return false;
+  for (const std::string& name : {run.model_info.name, run.model_info.full_name.value_or("")})
+    if (const auto known = find_model(name)) return known->experts == run.model_info.shape->experts;
+  return false;
 }
 
 std::optional<double> mean_of_steady(const RunResult& run, const std::optional<std::vector<double>>& values) {
@@ -114,7 +123,7 @@ Balancing balancing_of(const RunResult& run) {
                    number_printed(run, {"moe_z_loss_coeff", "router_z_loss_coef"})};
   if (stated.aux_loss == 0.0 && stated.kind && *stated.kind != LoadBalancing::bias) stated.kind = LoadBalancing::none;
   const auto* experts = experts_in_shape(run);
-  if (experts == nullptr || !*experts) return stated;
+  if (experts == nullptr || !*experts || is_named_only(run)) return stated;
   const Experts& shape = **experts;
   if (shape.balancing == LoadBalancing::none && shape.aux_loss_coefficient == 0 && shape.z_loss_coefficient == 0)
     return stated;

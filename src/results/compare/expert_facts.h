@@ -16,7 +16,8 @@ std::optional<Dispatcher> dispatcher_of(const RunResult& run);
 std::optional<double> capacity_of(const RunResult& run);            // 0: an expert takes all tokens that come
 std::optional<int64_t> prediction_layers_of(const RunResult& run);  // 0: none
 
-// How learned routing is kept even. A shape without any is taken to leave it open.
+// How learned routing is kept even. A shape without any leaves it open, and so does that of a log that only names its
+// model.
 struct Balancing {
   std::optional<LoadBalancing> kind;
   std::optional<double> aux_loss, z_loss;  // coefficients

@@ -158,10 +158,10 @@ void fit_expert_sizes(const ModelSpec& model, ParallelSpec& layout) {
   layout.expert.reset(), layout.expert_tensor.reset();
   if (!model.experts) return;
   const int64_t ranks = layout.tensor * layout.context * layout.data;
+  if (wanted.expert) layout.expert = largest_divisor(*wanted.expert, model.experts->count, ranks);
   if (wanted.expert_tensor)
-    layout.expert_tensor = largest_divisor(*wanted.expert_tensor, model.experts->ffn_hidden_size, ranks);
-  if (wanted.expert)
-    layout.expert = largest_divisor(*wanted.expert, model.experts->count, ranks / layout.expert_tensor_ranks());
+    layout.expert_tensor =
+        largest_divisor(*wanted.expert_tensor, model.experts->ffn_hidden_size, ranks / layout.expert_ranks());
 }
 
 std::optional<ParallelSpec> find_sound_layout(const LayoutTask& task, const ParallelSpec& wanted) {

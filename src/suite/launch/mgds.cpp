@@ -106,7 +106,7 @@ void require_mgds_can(const TrainSpec& spec) {
 void add_mgds_model(ArgumentList& list, const ModelSpec& model) {
   list.add("--num-layers", model.num_layers);
   list.add("--hidden-size", model.hidden_size);
-  list.add("--ffn-hidden-size", dense_ffn_width(model));
+  list.add("--ffn-hidden-size", model.experts ? model.experts->ffn_hidden_size : model.ffn_hidden_size);
   list.add("--num-attention-heads", model.num_attention_heads);
   list.add("--num-key-value-heads", model.num_key_value_heads);
   list.add("--kv-channels", model.head_dim);
@@ -125,7 +125,7 @@ void add_mgds_model(ArgumentList& list, const ModelSpec& model) {
   list.add("--hidden-dropout", 0);
 }
 
-// Without the last flags it would sample the second of two experts, drop tokens, keep room for four tokens per expert,
+// Without the last flags it would sample the second of two experts, drop tokens, keep space for four tokens per expert,
 // and hand ZeRO the experts' weights among the others.
 void add_mgds_experts(ArgumentList& list, const TrainSpec& spec) {
   if (!spec.model.experts) return;

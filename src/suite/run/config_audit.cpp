@@ -65,10 +65,6 @@ std::vector<AskedSetting> list_layout(const TrainSpec& spec) {
                                     {"pipeline_model_parallel_size", {}, show(layout.pipeline)},
                                     {"data_parallel_size", {}, show(layout.data)},
                                     {"context_parallel_size", {}, show(layout.context)}};
-  if (spec.model.is_sparse()) {
-    list.push_back({"expert_model_parallel_size", {}, show(layout.expert_ranks())});
-    list.push_back({"expert_tensor_parallel_size", {}, show(layout.expert_tensor_ranks())});
-  }
   if (layout.data > 1)
     list.push_back({"zero_stage", {"zero_stage"}, show(layout.zero_stage)});  // else nothing to share
   return list;

@@ -144,6 +144,17 @@ TEST(Balancing, OfTwoKindsIsAnotherTrainingUnlessForced) {
   EXPECT_EQ(of_pair(a, b, "expert_balancing"), "");
 }
 
+TEST(Balancing, OfTheCatalogueIsNotThatOfALog) {
+  LoadedRun named = sparse("a.json"), trained = sparse("b.json", 2);
+  for (LoadedRun* run : {&named, &trained}) run->result.model_info.shape = find_model("mixtral_8x7b").value();
+  named.result.model_info.name = trained.result.model_info.name = "mixtral_8x7b";
+  trained.result.model_info.shape->experts->aux_loss_coefficient = 0.001;
+  EXPECT_NE(of_pair(named, trained, "expert_balancing"), "") << "a file that states it";
+  named.result.source.format = "torchtitan";
+  EXPECT_EQ(of_pair(named, trained, "expert_balancing"), "");
+  EXPECT_NE(of_pair(named, trained, "balancing_not_shown"), "");
+}
+
 TEST(SparseModels, DifferInTheirPartsByName) {
   LoadedRun a = sparse("a.json"), b = sparse("b.json", 2);
   b.result.model_info.shape->latent_attention = LatentAttention{256, 64, 32, 64};
@@ -178,7 +189,8 @@ TEST(ActiveParameters, TakenForAllAreSaidAndNoOtherModel) {
   const double active = active_parameters_of(*run.result.model_info.shape).value();
   EXPECT_NEAR(active / 1e9, 12.88, 0.02);
   run.result.model_info.num_parameters = static_cast<int64_t>(active);
-  EXPECT_NE(of_run(run, "active_parameters").find("of 46 702 792 704"), std::string::npos) << of_run(run, "active_parameters");
+  EXPECT_NE(of_run(run, "active_parameters").find("of 46 702 792 704"), std::string::npos)
+      << of_run(run, "active_parameters");
   LoadedRun without_shape = run, whole = run;
   without_shape.result.model_info.shape.reset();
   whole.result.model_info.num_parameters.reset();

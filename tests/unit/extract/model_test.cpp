@@ -109,6 +109,31 @@ TEST(LoggedModel, NameInTheLogGivesNoShapeAgainstIt) {
   EXPECT_TRUE(model_warns(cut, "layers 4, not 32"));
 }
 
+TEST(LoggedModel, TheNameOfAMixtureGivesItsShape) {
+  const auto log = [](const std::string& more) {
+    return "using world size: 8, data-parallel-size: 8\n"
+           "-------------------- arguments --------------------\n" +
+           argument("model_name_or_path", "mistralai/Mixtral-8x7B-v0.1") + argument("bf16", "True") +
+           argument("seq_length", "4096") + argument("global_batch_size", "8") + more +
+           "------------------ end of arguments ----------------\n" + plain_steps(8);
+  };
+  const RunResult named = result_of_model(log(""));
+  ASSERT_TRUE(named.model_info.shape && named.model_info.shape->experts);
+  EXPECT_EQ(named.model_info.shape->experts->per_token, 2);
+  EXPECT_EQ(named.derived.mfu_by_formula.size(), 3u);
+  for (const auto& [setting, words] :
+       {std::pair{argument("num_local_experts", "16"), "experts 16, not 8"},
+        {argument("num_local_experts", "8") + argument("num_experts_per_tok", "1"), "experts per token 1, not 2"},
+        {argument("num_experts", "8") + argument("moe_ffn_hidden_size", "512"), "MLP size of an expert 512, not 14336"},
+        {argument("num_experts", "8") + argument("moe_shared_expert_intermediate_size", "512"),
+         "MLP size of the shared experts 512, not 0"}}) {
+    const RunResult other = result_of_model(log(setting));
+    EXPECT_FALSE(other.model_info.shape) << setting;
+    EXPECT_TRUE(model_warns(other, words)) << setting;
+    EXPECT_TRUE(model_warns(other, "no FLOPs and no MFU: the log is of a mixture of experts")) << setting;
+  }
+}
+
 TEST(TrainableParameters, AsEachToolSaysIt) {
   const std::pair<const char*, std::optional<int64_t>> logs[] = {
       {"trainable params: 6,815,744 || all params: 6,745,231,360 || trainable%: 0.1010\n", 6815744},

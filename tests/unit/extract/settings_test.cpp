@@ -86,6 +86,30 @@ TEST(Settings, OfMegatronBridgeTheLastStateCounts) {
                                                 {"train.seed", "it has the type int, and the value str"}}));
 }
 
+TEST(Settings, ReadsListsOfYaml) {
+  const ExtractedLog log = read_settings_log(
+      "------- Task Configuration -------\nmodel:\n  moe_layer_freq:\n  - 0\n  - 1\n  nested:\n  - a: 1\n    b: 2\n"
+      "  - c\n  bf16: true\n  last:\n  - 'x'\nend: 1\n");
+  EXPECT_EQ(setting(log, "model.moe_layer_freq"), "[0, 1]");
+  EXPECT_EQ(setting(log, "model.last"), "[x]");
+  EXPECT_EQ(setting(log, "model.bf16"), "true");
+  EXPECT_EQ(setting(log, "end"), "1");
+}
+
+TEST(Settings, ReadsTorchtitansModelArguments) {
+  const ExtractedLog json = read_settings_log(
+      "[titan] 2025-11-20 10:00:00,000 - root - INFO - Building qwen3 30B-A3B with {\n  \"dim\": 2048,\n"
+      "  \"moe_args\": {\n    \"num_experts\": 128,\n    \"top_k\": 8\n  },\n  \"max_seq_len\": 4096\n}\n");
+  EXPECT_EQ(setting(json, "model_args.dim"), "2048");
+  EXPECT_EQ(setting(json, "model_args.moe_args.num_experts"), "128");
+  EXPECT_EQ(setting(json, "dim"), "(absent)");
+  EXPECT_EQ(json.facts.sequence_length, std::nullopt);  // what the model may take, not what it trains with
+  for (const char* other :
+       {"Building device mesh with parallelism: pp=1\n", "Building wheel (pyproject.toml) with {x}\n",
+        "Building qwen3 14B\n", "Building a b with Args\n", "Building with FooArgs(\n"})
+    EXPECT_EQ(setting(read_settings_log(other), "model_args.dim"), "(absent)") << other;
+}
+
 TEST(Settings, ReadsWhereGptNeoxHasAValueFrom) {
   const ExtractedLog log = read_settings_log(
       "-------------------- arguments --------------------\n"

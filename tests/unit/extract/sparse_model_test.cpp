@@ -83,6 +83,8 @@ TEST(SparseModel, OfMegatronsArguments) {
                                                     {"moe_aux_loss_coeff", "0.0001"},
                                                     {"moe_z_loss_coeff", "0.001"},
                                                     {"moe_expert_capacity_factor", "1.25"},
+                                                    {"rotary_base", "500000"},
+                                                    {"norm_epsilon", "1e-06"},
                                                     {"mtp_num_layers", "1"}});
   ASSERT_TRUE(model && model->experts);
   const Experts& experts = *model->experts;
@@ -103,6 +105,8 @@ TEST(SparseModel, OfMegatronsArguments) {
   EXPECT_EQ(experts.z_loss_coefficient, 1e-3);
   EXPECT_EQ(experts.capacity_factor, 1.25);
   EXPECT_EQ(model->prediction_layers, 1);
+  EXPECT_EQ(model->rope_theta, 500000);
+  EXPECT_EQ(model->norm_eps, 1e-6);
   EXPECT_EQ(model->num_key_value_heads, 4);
   EXPECT_FALSE(model->latent_attention);  // Megatron-LM prints its rank for every model
 }
@@ -147,10 +151,32 @@ TEST(SparseModel, WhatIsNotStatedIsNotGuessed) {
                                             {"linear_attention_freq", "4"},
                                             {"compress_ratios", "[0,4,128,0]"},
                                             {"hybrid_override_pattern", "M-M*-"},
-                                            {"moe_router_topk", "99"},
-                                            {"num_experts", "-3"}})
+                                            {"moe_router_topk", "99"}})
     EXPECT_FALSE(shape_of(megatron_settings(), {{name, value}})) << name;
   EXPECT_TRUE(shape_of(megatron_settings(), {{"hybrid_override_pattern", "None"}}));
+}
+
+TEST(SparseModel, HybridsOfMambaMixers) {
+  const Settings mixers = {{"hybrid_override_pattern", "MEM*ME-E"},
+                           {"mamba_state_dim", "128"},
+                           {"mamba_num_groups", "8"},
+                           {"mamba_head_dim", "64"},
+                           {"mamba_num_heads", "None"},
+                           {"is_hybrid_model", "True"}};
+  const auto model = shape_of(megatron_settings(), mixers);
+  ASSERT_TRUE(model && model->mamba && model->experts);
+  EXPECT_EQ(model->mamba->layers, 3);
+  EXPECT_EQ(model->mamba->heads, 32);
+  EXPECT_EQ(model->mamba->inner_width, 2048);
+  EXPECT_EQ(model->attention_layers(), 1);
+  EXPECT_EQ(model->expert_layers(), 3);
+  EXPECT_EQ(model->dense_layers(), 1);
+  for (const char* other : {"MEM*ME-G", "MEM*ME-", "MEM*ME-E/ME", "********", "M-M*M---"}) {
+    Settings changed = mixers;
+    changed["hybrid_override_pattern"] = other;
+    EXPECT_FALSE(shape_of(megatron_settings(), changed)) << other;
+  }
+  EXPECT_FALSE(shape_of(megatron_settings(), {{"is_hybrid_model", "True"}}));
 }
 
 TEST(SparseModel, SlidingWindows) {
@@ -205,6 +231,7 @@ TEST(SparseModel, OfAHuggingFaceConfig) {
   EXPECT_FALSE(model->prediction_layers);  // transformers does not build them
   EXPECT_FALSE(shape_of(deepseek, {{"index_topk", "2048"}}));
   EXPECT_FALSE(shape_of(deepseek, {{"mlp_only_layers", "[3, 5]"}}));
+  EXPECT_FALSE(shape_of(deepseek, {{"model_type", "gemma9"}}));  // its layers may be others
 }
 
 TEST(SparseModel, OfGptOssWindows) {

@@ -346,8 +346,7 @@ const KeyChange k_changes[] = {
        r.spec.model.latent_attention = LatentAttention{256, 128, 32, 64};
        r.spec.model.rope_scaling.reset();
        r.spec.model.prediction_layers = 1;
-       r.spec.parallel.sequence_parallel = true;
-       r.spec.parallel.expert = 2;
+       r.spec.parallel.sequence_parallel = true, r.spec.parallel.expert = 2;
        r.spec.dispatcher = Dispatcher::deepep;
      }},
     {"profile",

@@ -126,6 +126,28 @@ TEST_F(OwnLogTest, Fp8OfMegatronDeepSpeedIsNotTakenForBf16) {
   EXPECT_TRUE(audit_settings(spec, read_log_beginning(path_).log).empty());
 }
 
+TEST_F(OwnLogTest, ExpertsAndTheirRoutingAreHeldAgainstThoseAsked) {
+  append(
+      "------------------------ arguments ------------------------\n"
+      "  num_experts ..................................... 8\n"
+      "  moe_router_topk ................................. 2\n"
+      "  moe_router_force_load_balancing ................. True\n"
+      "  expert_model_parallel_size ...................... 4\n"
+      "-------------------- end of arguments ---------------------\n" +
+      megatron_line(1, 10.0));
+  TrainSpec spec = asked();
+  spec.model.experts = Experts{.count = 8, .per_token = 2, .ffn_hidden_size = 64};
+  spec.parallel.expert = 2;
+  const auto differences = audit_settings(spec, read_log_beginning(path_).log);
+  ASSERT_EQ(differences.size(), 2u);
+  EXPECT_EQ(differences[0].key, "expert_model_parallel_size");
+  EXPECT_EQ(differences[0].effective, "4");
+  EXPECT_EQ(differences[1].key, "routing");
+  EXPECT_EQ(differences[1].asked, "learned");
+  spec.parallel.expert = 4, spec.routing = Routing::balanced;
+  EXPECT_TRUE(audit_settings(spec, read_log_beginning(path_).log).empty());
+}
+
 TEST_F(OwnLogTest, ALogThatIsNotThereSaysNothing) {
   EXPECT_TRUE(audit_settings(asked(), read_log_beginning("/nowhere/at all").log).empty());
 }

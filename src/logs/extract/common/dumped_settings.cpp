@@ -48,4 +48,8 @@ bool DumpedSettings::has_any(Names names) const {
   return std::any_of(names.begin(), names.end(), [&](const char* name) { return has(name); });
 }
 
+std::string_view DumpedSettings::family() const {
+  return has_any({"num_hidden_layers", "n_layer"}) ? word({"model_type"}) : std::string_view();
+}
+
 }  // namespace tprimat::logs

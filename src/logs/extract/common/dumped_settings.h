@@ -22,6 +22,9 @@ class DumpedSettings {
   bool has(const char* name) const { return find(name) != nullptr; }
   bool has_any(Names names) const;
 
+  // The model_type of a Hugging Face config, "mixtral"; "" for other dumps, where the name means other things.
+  std::string_view family() const;
+
  private:
   const std::string* find(const std::string& name) const;
 
