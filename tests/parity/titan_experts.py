@@ -5,7 +5,8 @@
 
 A small Mixtral, Qwen 3, DeepSeek-V3 and gpt-oss on the processor: as many parameters as Transformers' models, the same logits from the
 same files, and a step that moves the biases of experts against their load. Attention of gpt-oss needs a GPU, so of that the parameters
-alone. And every mixture of experts of the model catalogue is as large in torchtitan's code as the catalogue says. TPRIMAT_PYTHON names the Python to use. Exit status: 0 all agree, 1 not all, 77 torchtitan or Transformers is not installed there.
+alone. And every mixture of experts of the model catalogue is as large in torchtitan's code as the catalogue says. TPRIMAT_PYTHON names
+the Python to use. Exit status: 0 all agree, 1 not all, 77 torchtitan or Transformers is not installed there.
 """
 
 import importlib.util
@@ -153,8 +154,8 @@ def check(torch, transformers, titan_experts, name):
 def main():
     use_chosen_python()
     if any(importlib.util.find_spec(package) is None for package in ("torchtitan", "transformers")):
-        print(f"skipped: {sys.executable} has no torchtitan and Transformers: pip install -r frameworks/requirements/tita.txt transformers, "
-              "or name another in TPRIMAT_PYTHON")
+        print(f"skipped: {sys.executable} has no torchtitan and Transformers: pip install -r frameworks/requirements/tita.txt "
+              "transformers, or name another in TPRIMAT_PYTHON")
         return 77
     sys.path.insert(0, str(SOURCES / "frameworks"))
     import torch
