@@ -127,9 +127,11 @@ std::string plan_all(const Case& each, suite::LaunchRequest (*adjust)(suite::Lau
 std::string plan_for_transformers(const Case& each) {
   const suite::FrameworkModule& module = suite::require_framework(each.framework, each.platform);
   const suite::LaunchRequest asked = request_for(module, model_of(each), each.platform, "data_parallel");
+  suite::LaunchRequest taken = with_experts_everywhere(asked);
+  if (each.framework == Framework::tran) taken.spec.parallel.zero_stage = 0;  // it shards nothing
   return "==== data_parallel\n" + plan_or_refusal(module, asked) +
          "\n==== data_parallel, balanced by force, every expert on every rank\n" +
-         plan_or_refusal(module, with_forced_balance(with_experts_everywhere(asked)));
+         plan_or_refusal(module, with_forced_balance(taken));
 }
 
 std::string plan_of(const Case& each) {
