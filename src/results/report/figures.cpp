@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "compare/contender.h"
+#include "result/active_count.h"
 #include "result/gpu_cores.h"
 #include "result/summary.h"
 #include "text/format.h"
@@ -92,7 +93,7 @@ std::vector<RunFact> list_expert_facts(const Contender& contender) {
   if (shape && shape->experts) {
     experts = fmt::format("{} of {}", shape->experts->per_token, shape->experts->count);
     if (shape->experts->shared_ffn_hidden_size > 0) *experts += " and shared ones";
-    active = format_count(static_cast<double>(count_parameters(*shape).active()));
+    if (const auto count = active_parameters_of(*shape)) active = format_count(*count);
   }
   return {{"experts per token", experts},
           {"active parameters", active},

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "report/document.h"
+#include "result/active_count.h"
 #include "result/gpu_cores.h"
 #include "result/metric_text.h"
 #include "result/summary.h"
@@ -274,8 +275,9 @@ std::string render_log_summary(const RunResult& result) {
   add(rows, "model", printable(result.model_info.name));
   if (result.model_info.num_parameters)
     add(rows, "parameters", format_count(static_cast<double>(*result.model_info.num_parameters)));
-  if (const auto& shape = result.model_info.shape; shape && shape->experts)
-    add(rows, "active", format_count(static_cast<double>(count_parameters(*shape).active())) + " parameters per token");
+  const auto& shape = result.model_info.shape;
+  if (const auto count = shape ? active_parameters_of(*shape) : std::nullopt)
+    add(rows, "active", format_count(*count) + " parameters per token");
   add(rows, "experts", describe_experts(result));
   add(rows, "devices", describe_devices(result));
   if (const auto cores = find_gpu_cores(result)) add(rows, "GPU cores", cores->text());

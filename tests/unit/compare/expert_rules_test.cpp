@@ -174,6 +174,17 @@ TEST(SparseModels, AreNeverAPairWithAModelOfAnotherName) {
   for (const ModelGroup& group : compare_runs({{mixture, dense}, {}}, {}).groups) EXPECT_TRUE(group.pairs.empty());
 }
 
+TEST(SparseModels, OfAnImpossibleShapeAreComparedWithoutTheirFigures) {
+  for (const int64_t interval : {0, -1}) {
+    LoadedRun odd = sparse("b.json", 2);
+    odd.result.model_info.shape->experts->layer_interval = interval;
+    odd.result.model_info.num_parameters = 1000;
+    EXPECT_NE(of_pair(sparse("a.json"), odd, "model_shape").find("interval of layers with experts 1 against"),
+              std::string::npos);
+    EXPECT_EQ(of_run(odd, "active_parameters"), "");
+  }
+}
+
 TEST(ExpertLayout, OfRanksAndDispatchersIsANote) {
   LoadedRun a = sparse("a.json"), b = sparse("b.json", 2);
   a.result.experts->dispatcher = Dispatcher::alltoall, b.result.experts->dispatcher = Dispatcher::deepep;
