@@ -1,21 +1,33 @@
 #!/usr/bin/env python3
 """The mixtures of experts that torchtitan's adapter describes compute what those of Hugging Face compute.
 
-  titan_experts.py
+  titan_experts.py TPRIMAT
 
 A small Mixtral, Qwen 3, DeepSeek-V3 and gpt-oss on the processor: as many parameters as Transformers' models, the same logits from the
 same files, and a step that moves the biases of experts against their load. Attention of gpt-oss needs a GPU, so of that the parameters
-alone. TPRIMAT_PYTHON names the Python to use. Exit status: 0 all agree, 1 not all, 77 torchtitan or Transformers is not installed there.
+alone. And every mixture of experts of the model catalogue is as large in torchtitan's code as the catalogue says. TPRIMAT_PYTHON names
+the Python to use. Exit status: 0 all agree, 1 not all, 77 torchtitan or Transformers is not installed there.
 """
 
 import importlib.util
+import json
 import pathlib
+import subprocess
 import sys
 import tempfile
 from types import SimpleNamespace
 
 from chosen_python import use_chosen_python
 
+SOURCES = pathlib.Path(__file__).resolve().parents[2]
+CONFIG = """
+experiment: {{name: catalogue, methodology: all}}
+hardware: {{platforms: {{nvd: {{gpu_model: H100, num_gpus: 8}}}}}}
+models: {{m: {{name: {key}, prediction_layers: 0, experts: {{balancing: none, aux_loss_coefficient: 0, z_loss_coefficient: 0}}}}}}
+training: {{data: {{seq_length: 1024, micro_batch_size: 1, global_batch_size: 8}}, duration: {{max_steps: 10}}}}
+parallelism: {{all: {{m: {{nvd: {{DP: 8, ZeRO: 3}}}}}}}}
+platform_optimizations: {{nvd: {{precision: bf16}}}}
+"""
 LENGTH, TOLERANCE = 64, 2e-5  # of logits up to 5, in fp32
 SHAPE = {"num_layers": 3, "hidden_size": 64, "ffn_hidden_size": 96, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16,
          "vocab_size": 511, "max_position_embeddings": 128, "tied_embeddings": False, "qkv_bias": False, "linear_bias": False,
@@ -83,6 +95,40 @@ def check_step(torch, titan_experts, model):
     return biases and abs(load.value - wanted) < 1e-6 and all(moe.tokens_per_expert.sum() == 0 for moe in moes)
 
 
+def plan_by_catalogue(program, key, folder):
+    """torchtitan's name of the model and its shape, as `tprimat run` plans it; None where torchtitan does not train it."""
+    config = pathlib.Path(folder) / "config.yaml"
+    config.write_text(CONFIG.format(key=key))
+    done = subprocess.run([program, "run", "--config", config, "--platform", "nvd", "--framework", "tita", "--dry-run", "--json"],
+                          capture_output=True, text=True)
+    if done.returncode != 0:
+        print(f"{key}: {done.stderr.strip()}")
+        return None
+    files = {pathlib.Path(file["path"]).name: file["content"] for file in json.loads(done.stdout)[0]["files"]}
+    kind = next(line for line in files["torchtitan.toml"].splitlines() if line.startswith("name = ")).split('"')[1]
+    return kind, json.loads(files["train_spec.json"], object_hook=lambda keys: SimpleNamespace(**keys))
+
+
+def check_catalogue(torch, titan_experts, program):
+    rows = [line.split("\t") for line in (SOURCES / "src/core/spec/models.tsv").read_text().splitlines()]
+    found = 0
+    for row in (row for row in rows if len(row) > 12 and "experts=" in row[11]):
+        with tempfile.TemporaryDirectory() as folder:
+            planned = plan_by_catalogue(program, row[0], folder)
+        if planned is None:
+            continue
+        args = titan_experts.FAMILIES[planned[0]].describe(planned[1])
+        args.max_seq_len, args.moe_impl = LENGTH, "standard"
+        with torch.device("meta"):
+            count = sum(weight.numel() for weight in titan_experts.FAMILIES[planned[0]].model(args).parameters())
+        if count != int(row[12]):
+            print(f"{row[0]}: torchtitan's {planned[0]} has {count} parameters, the catalogue {row[12]}")
+            return False
+        found += 1
+    print(f"{found} mixtures of experts of the catalogue have as many parameters in torchtitan")
+    return found >= 8
+
+
 def check(torch, transformers, titan_experts, name):
     kind, shape, experts, their_config, special = CASES[name]
     with tempfile.TemporaryDirectory() as folder:
@@ -108,16 +154,17 @@ def check(torch, transformers, titan_experts, name):
 def main():
     use_chosen_python()
     if any(importlib.util.find_spec(package) is None for package in ("torchtitan", "transformers")):
-        print(f"skipped: {sys.executable} has no torchtitan and Transformers: pip install -r frameworks/requirements/tita.txt transformers, "
-              "or name another in TPRIMAT_PYTHON")
+        print(f"skipped: {sys.executable} has no torchtitan and Transformers: pip install -r frameworks/requirements/tita.txt "
+              "transformers, or name another in TPRIMAT_PYTHON")
         return 77
-    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "frameworks"))
+    sys.path.insert(0, str(SOURCES / "frameworks"))
     import torch
     import transformers
     import titan_experts
     torch.manual_seed(3)
     titan_experts.count_on_processor()
-    return 0 if all([check(torch, transformers, titan_experts, name) for name in CASES]) else 1
+    checks = [check(torch, transformers, titan_experts, name) for name in CASES]
+    return 0 if all([*checks, check_catalogue(torch, titan_experts, sys.argv[1])]) else 1
 
 
 if __name__ == "__main__":

@@ -3,11 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <random>
+#include <span>
 
 #include "base/error.h"
 #include "text/json_fields.h"
@@ -238,11 +238,11 @@ TEST(Json, PrintsAnObjectMemberByMember) {
 TEST(Json, PrintsSeriesWithoutItsValues) {
   const std::vector<double> series{0.5, std::nan(""), 3, 1e300, 1.5e-7, 0.1 + 0.2, -2.25, 0}, none;
   JsonObjectPrinter printer(1000);
-  printer.add("series", series);
+  printer.add("series", std::span(series));
   printer.open("nested");
   printer.open("empty");
   printer.close();
-  printer.add("none", none);
+  printer.add("none", std::span(none));
   printer.close();
   EXPECT_EQ(std::move(printer).finish(),
             R"({
