@@ -99,7 +99,8 @@ class Training:
                 "global_batch_size": batch, **settings.describe_optimizer(self.optimizer),
                 **settings.describe_schedule(self.schedule, steps), "clip_grad_norm": engine.gradient_clipping(),
                 "zero_stage": engine.zero_optimization_stage(), **settings.describe_products(dtype, self.device),
-                **(self.describe_loss_scale() if fp16 else {}), **settings.describe_model(engine.module), **self.experts.describe(),
+                **(self.describe_loss_scale() if fp16 else {}), **settings.describe_model(engine.module),
+                **self.experts.describe(),
                 "attention": describe_attention(engine.module, length, dtype, self.device)}
 
     def describe_loss_scale(self) -> settings.Settings:

@@ -12,7 +12,7 @@ ROUTER_CLASS = re.compile(r"Top[Kk]Router$")  # of Transformers 5: forward retur
 
 
 def find_routers(model: Any) -> list[Any]:
-    """One for each layer with experts, in the model's order; none of a dense model, or of classes that are not known."""
+    """One for each layer with experts, in the model's order; none of a dense model or of unknown classes."""
     modules = model.modules() if hasattr(model, "modules") else ()
     return [each for each in modules if ROUTER_CLASS.search(type(each).__name__)
             and type(each).__module__.startswith("transformers.")]

@@ -78,7 +78,7 @@ class Experts:
             getattr(router, BIAS).copy_(bias)
 
     def describe(self) -> dict[str, Any]:
-        """Settings that hold: Transformers' routers know no capacity, and each rank computes all experts of its tokens."""
+        """Settings that hold: each rank computes all experts of its tokens."""
         if not self.routers:
             return {}
         return {"num_experts": getattr(self.routers[0], "num_experts", None),
@@ -101,7 +101,7 @@ def check_routers(routers: list[Any], model: Any) -> None:
 
 
 def read_coefficients(shape: Any) -> dict[str, float]:
-    """Of the losses that the shape asks for. With the bias, too, there may be one of balance (arXiv 2412.19437, eq. 17)."""
+    """Of the losses that the shape asks for. Beside the bias there may be one too (arXiv 2412.19437, eq. 17)."""
     if shape is None:
         return {}
     asked = {"aux_loss": shape.aux_loss_coefficient if shape.balancing != "none" else 0.0,

@@ -59,7 +59,7 @@ class GatheredExtraction {
     options.named = log.named;
     if (!log.model_named_by.empty()) options.known.model = log.model, options.model_named_by = log.model_named_by;
     ExitStatus worst = ExitStatus::done;
-    for (const RunResult& result : suite::extract_runs(log.path.string(), options))
+    for (RunResult& result : suite::extract_runs(log.path.string(), options))
       worst = std::max(worst, store(log, result));
     return worst;
   } catch (const Error& error) {
@@ -72,7 +72,7 @@ class GatheredExtraction {
   std::vector<results::GatheredFile> take() { return std::move(taken_); }
 
  private:
-  ExitStatus store(const suite::GatheredLog& log, const RunResult& result) {
+  ExitStatus store(const suite::GatheredLog& log, RunResult& result) {
     results::GatheredFile file{{log.path.string(), "", "", result}, log.place, log.model, log.model_because};
     if (!result.step_times.empty() || result.events || result.time_to_train) {
       const fs::path target = free_path(wanted_path(log, result), result, paths_);

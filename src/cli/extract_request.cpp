@@ -16,7 +16,6 @@
 #include "command_line/output_target.h"
 #include "command_line/terminal.h"
 #include "compare/audit.h"
-#include "compare/contender.h"
 #include "extract/log_source.h"
 #include "process/interrupt.h"
 #include "report/log_report.h"
@@ -137,14 +136,12 @@ ExitStatus extract_folder(const fs::path& folder, const ExtractRequest& request,
   return given > 0 ? ExitStatus::done : ExitStatus::work_failed;
 }
 
-void tell_contradictions(const RunResult& result, const fs::path& target) {
-  std::vector<results::LoadedRun> runs;
-  runs.push_back({target.string(), result});
-  for (const results::Contender& contender : results::gather_contenders(std::move(runs)))
-    for (const results::Finding& finding : results::audit_contender(contender))
-      if (finding.severity == results::Severity::error && finding.code != "status" &&
-          !finding.code.ends_with("_missing"))
-        log_warning(fmt::format("{} [{}]: {}", finding.sentence, finding.code, finding.remedy));
+void tell_contradictions(RunResult& result, const fs::path& target) {
+  results::LoadedRun run{target.string(), std::move(result)};
+  for (const results::Finding& finding : results::find_run_errors(run))
+    if (finding.code != "status" && !finding.code.ends_with("_missing"))
+      log_warning(fmt::format("{} [{}]: {}", finding.sentence, finding.code, finding.remedy));
+  result = std::move(run.result);
 }
 
 ExitStatus tell_outcome(const RunResult& result, const std::string& path) {

@@ -38,7 +38,7 @@ std::filesystem::path completed_path(const RunResult& result, const std::string&
 ExitStatus extract_folder(const std::filesystem::path& folder, const ExtractRequest& request, const Session& session);
 
 // Warns of what a comparison would refuse the result for. What is merely missing, the summary shows.
-void tell_contradictions(const RunResult& result, const std::filesystem::path& target);
+void tell_contradictions(RunResult& result, const std::filesystem::path& target);
 
 // The warnings of the result, and why it is not complete.
 ExitStatus tell_outcome(const RunResult& result, const std::string& path);

@@ -60,6 +60,13 @@ suite::LaunchRequest with_bias_alone(suite::LaunchRequest request) {
   return request;
 }
 
+// What Transformers has of them: every expert on every rank.
+suite::LaunchRequest with_experts_everywhere(suite::LaunchRequest request) {
+  request.spec.parallel = {.strategy = request.spec.parallel.strategy, .data = 64, .zero_stage = 3};
+  request.spec.model.prediction_layers.reset();
+  return request;
+}
+
 std::string plan_or_refusal(const suite::FrameworkModule& module, const suite::LaunchRequest& request) {
   try {
     return render_plan(suite::plan_launch(module, request));
@@ -86,7 +93,8 @@ std::vector<Case> list_launches() {
   constexpr std::pair<Framework, Platform> k_frameworks[] = {
       {Framework::mega, Platform::nvd}, {Framework::mega, Platform::amd}, {Framework::mgds, Platform::nvd},
       {Framework::nemo, Platform::nvd}, {Framework::nemo, Platform::amd}, {Framework::prim, Platform::amd},
-      {Framework::tita, Platform::nvd}, {Framework::tita, Platform::amd}};
+      {Framework::tita, Platform::nvd}, {Framework::tita, Platform::amd}, {Framework::tran, Platform::nvd},
+      {Framework::fsdp, Platform::nvd}, {Framework::deep, Platform::amd}};
   std::vector<Case> cases;
   for (const auto& [framework, platform] : k_frameworks)
     for (const char* model : {"deepseek", "qwen", "mixtral"})
@@ -115,10 +123,28 @@ std::string plan_all(const Case& each, suite::LaunchRequest (*adjust)(suite::Lau
          plan_or_refusal(module, with_forced_balance(request("split")));
 }
 
-TEST_P(GoldenSparseLaunch, IsAsWritten) {
+// Both strategies are refused, and both would be the same without their EP.
+std::string plan_for_transformers(const Case& each) {
+  const suite::FrameworkModule& module = suite::require_framework(each.framework, each.platform);
+  const suite::LaunchRequest asked = request_for(module, model_of(each), each.platform, "data_parallel");
+  suite::LaunchRequest taken = with_experts_everywhere(asked);
+  if (each.framework == Framework::tran) taken.spec.parallel.zero_stage = 0;  // it shards nothing
+  return "==== data_parallel\n" + plan_or_refusal(module, asked) +
+         "\n==== data_parallel, balanced by force, every expert on every rank\n" +
+         plan_or_refusal(module, with_forced_balance(taken));
+}
+
+std::string plan_of(const Case& each) {
+  if (each.framework == Framework::tran || each.framework == Framework::fsdp || each.framework == Framework::deep)
+    return plan_for_transformers(each);
   const auto as_stated = [](suite::LaunchRequest request) { return request; };
-  std::string text = plan_all(GetParam(), as_stated, "");
-  if (GetParam().framework == Framework::tita) text += "\n" + plan_all(GetParam(), with_bias_alone, ", a bias alone");
+  std::string text = plan_all(each, as_stated, "");
+  if (each.framework == Framework::tita) text += "\n" + plan_all(each, with_bias_alone, ", a bias alone");
+  return text;
+}
+
+TEST_P(GoldenSparseLaunch, IsAsWritten) {
+  const std::string text = plan_of(GetParam());
   const fs::path file = k_folder / (name_of(GetParam()) + ".txt");
   if (std::getenv("TPRIMAT_UPDATE_GOLDEN") != nullptr) write_file_atomically(file, text);
   EXPECT_EQ(text, read_file(file));

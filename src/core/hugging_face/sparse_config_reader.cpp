@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <string_view>
+#include <vector>
 
 #include "base/error.h"
 #include "hugging_face/sparse_config.h"
@@ -65,10 +65,16 @@ class SparseReader {
     read_router_losses();
   }
 
-  bool is_dense(int64_t layer, int64_t step) const {
-    const Json* listed = keys_.find("mlp_only_layers");
-    return (layer + 1) % step != 0 ||
-           (listed != nullptr && std::find(listed->begin(), listed->end(), Json(layer)) != listed->end());
+  // One entry for each layer. Numbers of no layer mean nothing, in transformers too.
+  std::vector<bool> list_dense_layers(const Json* listed, int64_t step) const {
+    const int64_t layers = model_.num_layers;
+    std::vector<bool> dense(static_cast<size_t>(layers));
+    for (int64_t layer = 0; layer < layers; ++layer) dense[static_cast<size_t>(layer)] = (layer + 1) % step != 0;
+    if (listed == nullptr) return dense;
+    for (const Json& each : *listed)
+      if (each.is_number_integer() && each.get<int64_t>() >= 0 && each.get<int64_t>() < layers)
+        dense[static_cast<size_t>(each.get<int64_t>())] = true;
+    return dense;
   }
 
   // The first dense layers and the interval behind them that give the same layers, if there are such.
@@ -79,8 +85,7 @@ class SparseReader {
     const int64_t layers = model_.num_layers, step = keys_.size("decoder_sparse_step", 1);
     findings_.require(layers <= k_max_layers, fmt::format("num_hidden_layers must be at most {}", k_max_layers));
     if (layers > k_max_layers) return;
-    std::vector<bool> dense(static_cast<size_t>(layers));
-    for (int64_t layer = 0; layer < layers; ++layer) dense[static_cast<size_t>(layer)] = is_dense(layer, step);
+    const std::vector<bool> dense = list_dense_layers(listed, step);
     if (fits(dense, 0, step)) return set_dense_layers(0, step);
     const int64_t first = std::find(dense.begin(), dense.end(), false) - dense.begin();
     const int64_t next = std::find(dense.begin() + std::min(first + 1, layers), dense.end(), false) - dense.begin();
@@ -111,7 +116,7 @@ class SparseReader {
     experts_.count = keys_.size("n_routed_experts", v3 ? 256 : 64);
     experts_.per_token = v3 ? keys_.size("num_experts_per_tok", 8) : keys_.size("num_experts_per_tok");
     experts_.ffn_hidden_size = keys_.size("moe_intermediate_size", v3 ? 2048 : 1407);
-    experts_.shared_ffn_hidden_size = keys_.size("n_shared_experts", v3 ? 1 : 2) * experts_.ffn_hidden_size;
+    read_shared_experts(v3 ? 1 : 2);
     experts_.first_dense_layers = keys_.count("first_k_dense_replace", v3 ? 3 : 0);
     experts_.weight_scale = keys_.number("routed_scaling_factor", v3 ? 2.5 : 1.0);
     experts_.router_score = v3 ? RouterScore::sigmoid : RouterScore::softmax;
@@ -119,6 +124,13 @@ class SparseReader {
     keys_.require("moe_layer_freq", 1);
     v3 ? read_v3() : read_v2();
     experts_.z_loss_coefficient = keys_.number("router_z_loss_coef", 0.0);
+  }
+
+  void read_shared_experts(int64_t otherwise) {
+    constexpr int64_t k_max_shared = 1 << 20;
+    const int64_t shared = keys_.size("n_shared_experts", otherwise);
+    findings_.require(shared <= k_max_shared, fmt::format("n_shared_experts must be at most {}", k_max_shared));
+    experts_.shared_ffn_hidden_size = std::min(shared, k_max_shared) * experts_.ffn_hidden_size;
   }
 
   void read_v2() {

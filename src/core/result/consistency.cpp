@@ -322,6 +322,7 @@ std::vector<ClockedSteps> clocked_steps(const RunResult& run, size_t first) {
   std::vector<ClockedSteps> clocked;
   if (!run.reported || !run.reported->unix_time) return clocked;
   const std::vector<double>& stamps = *run.reported->unix_time;
+  clocked.reserve(stamps.size());
   const std::set<int64_t> labelled = labelled_steps(run);
   for (size_t i = std::max<size_t>(1, first); i < std::min(stamps.size(), run.step_times.size()); ++i) {
     const double by_clock = stamps[i] - stamps[i - 1], seconds = run.step_times[i];

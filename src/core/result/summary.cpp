@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <set>
@@ -28,6 +29,7 @@ std::vector<double> finite_values(const std::vector<double>& values) {
 // some out.
 std::vector<size_t> plain_entries(const RunResult& result) {
   std::vector<size_t> entries;
+  entries.reserve(result.step_times.size());
   const std::set<int64_t> labelled = labelled_steps(result);
   for (size_t i = 0; i < result.step_times.size(); ++i)
     if (!labelled.contains(step_number(result, i)) && !(result.steps && std::isnan(result.step_times[i])))
@@ -62,6 +64,7 @@ Warmup find_warmup_of(const std::vector<double>& times, const std::optional<int6
 Warmup find_warmup(const RunResult& result, const std::optional<int64_t>& fixed) {
   const std::vector<size_t> entries = plain_entries(result);
   std::vector<double> times;
+  times.reserve(entries.size());
   for (const size_t entry : entries) times.push_back(result.step_times[entry]);
   return spread_warmup(find_warmup_of(times, fixed), entries, result.step_times.size());
 }
@@ -99,11 +102,12 @@ std::vector<int64_t> outlier_steps(const RunResult& result) {
 StepStatistics describe_steps(const RunResult& result, const std::vector<double>& steady) {
   StepStatistics s;
   s.count = static_cast<int64_t>(steady.size());
-  s.median = median(steady);
+  const std::vector<double> spread = quantiles(steady, std::array{0.05, 0.5, 0.95});
+  s.median = spread[1];
   s.mean = mean(steady);
   s.stddev = stddev(steady);
-  s.p5 = quantile(steady, 0.05);
-  s.p95 = quantile(steady, 0.95);
+  s.p5 = spread[0];
+  s.p95 = spread[2];
   s.cv = s.stddev / s.mean;
   if (const auto estimate = estimate_mean(steady)) {
     const Interval interval = positive_interval(*estimate);
@@ -325,6 +329,7 @@ std::optional<int64_t> tokens_per_step(const RunResult& result) {
 
 std::vector<double> steady_step_times(const RunResult& result) {
   std::vector<double> steady;
+  steady.reserve(result.step_times.size());
   for (const size_t i : plain_entries(result))
     if (static_cast<int64_t>(i) >= result.warmup.steps_excluded && is_valid_step_time(result.step_times[i]))
       steady.push_back(result.step_times[i]);

@@ -25,15 +25,26 @@ double mean(std::span<const double> values) {
 double median(std::span<const double> values) { return quantile(values, 0.5); }
 
 double quantile(std::span<const double> values, double probability) {
-  CHECK(!values.empty() && probability >= 0 && probability <= 1);
-  std::vector<double> copy(values.begin(), values.end());
-  const double position = static_cast<double>(copy.size() - 1) * probability;
-  const auto below = static_cast<std::ptrdiff_t>(position);
-  std::nth_element(copy.begin(), copy.begin() + below, copy.end());
-  const double low = copy[static_cast<size_t>(below)];
-  if (below + 1 == std::ssize(copy)) return low;
-  const double high = *std::min_element(copy.begin() + below + 1, copy.end());
-  return low + (position - static_cast<double>(below)) * (high - low);
+  return quantiles(values, std::span(&probability, 1)).front();
+}
+
+std::vector<double> quantiles(std::span<const double> values, std::span<const double> probabilities) {
+  CHECK(!values.empty());
+  std::vector<double> copy(values.begin(), values.end()), found;
+  auto rest = copy.begin();  // nothing before it is larger than what follows
+  for (const double probability : probabilities) {
+    CHECK(probability >= 0 && probability <= 1);
+    const double position = static_cast<double>(copy.size() - 1) * probability;
+    const auto below = copy.begin() + static_cast<std::ptrdiff_t>(position);
+    CHECK(rest <= below);
+    std::nth_element(rest, below, copy.end());
+    rest = below;
+    found.push_back(*below);
+    if (below + 1 == copy.end()) continue;
+    const double next = *std::min_element(below + 1, copy.end());
+    found.back() += (position - std::floor(position)) * (next - *below);
+  }
+  return found;
 }
 
 double stddev(std::span<const double> values) {

@@ -14,6 +14,8 @@ double median(std::span<const double> values);
 // Type 7 of Hyndman and Fan (The American Statistician 50, 1996), the default of R and NumPy: linear between order
 // statistics, position (n - 1)·p. `probability` in 0..1.
 double quantile(std::span<const double> values, double probability);
+// Several at once, for ascending probabilities.
+std::vector<double> quantiles(std::span<const double> values, std::span<const double> probabilities);
 
 // Sample standard deviation, divisor n - 1; 0 for one value.
 double stddev(std::span<const double> values);

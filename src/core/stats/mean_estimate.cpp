@@ -30,54 +30,64 @@ std::vector<double> weigh_cosines(double n, double memory) {
 // successive t follow from each other: cos((t+1)w) = 2·cos(w)·cos(tw) − cos((t−1)w).
 // Several frequencies are summed at once, so that their state stays in registers.
 using Four [[gnu::vector_size(32)]] = double;
+using Eight [[gnu::vector_size(64)]] = double;
 
-template <size_t fours>
+template <class Vector, size_t vectors>
 [[gnu::always_inline]] inline void sum_cosines(std::span<const double> values, double centre, size_t first,
                                                double* sums) {
   const double n = static_cast<double>(values.size());
-  Four sum[fours] = {}, twice[fours], now[fours], before[fours];
-  for (size_t k = 0; k < fours; ++k)
-    for (size_t i = 0; i < 4; ++i) {
-      const double frequency = std::numbers::pi * static_cast<double>(first + 4 * k + i + 1) / n;
+  constexpr size_t lanes = sizeof(Vector) / sizeof(double);
+  Vector sum[vectors] = {}, twice[vectors], now[vectors], before[vectors];
+  for (size_t k = 0; k < vectors; ++k)
+    for (size_t i = 0; i < lanes; ++i) {
+      const double frequency = std::numbers::pi * static_cast<double>(first + lanes * k + i + 1) / n;
       twice[k][i] = 2 * std::cos(frequency);
       now[k][i] = before[k][i] = std::cos(frequency / 2);  // at t = 0, and at t = -1 by symmetry
     }
   for (const double value : values) {
     const double deviation = value - centre;
-#pragma GCC unroll 4
-    for (size_t k = 0; k < fours; ++k) {
+#pragma GCC unroll 6
+    for (size_t k = 0; k < vectors; ++k) {
       sum[k] += deviation * now[k];
-      const Four next = twice[k] * now[k] - before[k];
+      const Vector next = twice[k] * now[k] - before[k];
       before[k] = now[k];
       now[k] = next;
     }
   }
-  for (size_t k = 0; k < fours; ++k)
-    for (size_t i = 0; i < 4; ++i) sums[4 * k + i] = sum[k][i];
+  for (size_t k = 0; k < vectors; ++k)
+    for (size_t i = 0; i < lanes; ++i) sums[lanes * k + i] = sum[k][i];
 }
 
-// Sixteen registers of 16 bytes hold the state of 8 frequencies, those of 32 bytes that of 12 and more. Neither form
-// fuses products with sums, so that both give the same bits.
-constexpr size_t k_together = 16;
-void sum_by_halves(std::span<const double> values, double centre, size_t first, double* sums) {
-  sum_cosines<2>(values, centre, first, sums);
-  sum_cosines<2>(values, centre, first + k_together / 2, sums + k_together / 2);
+// Sixteen registers of 16 bytes hold the state of 8 frequencies, those of 32 bytes that of 12 and more, and 32
+// registers of 64 bytes that of 48. No form fuses products with sums (CMakeLists.txt), so that all give the
+// same bits.
+struct CosineSums {
+  size_t together;
+  void (*sum)(std::span<const double> values, double centre, size_t first, double* sums);
+};
+void sum_8(std::span<const double> values, double centre, size_t first, double* sums) {
+  sum_cosines<Four, 2>(values, centre, first, sums);
 }
 #if defined(__x86_64__)
-[[gnu::target("avx2")]] void sum_at_once(std::span<const double> values, double centre, size_t first, double* sums) {
-  sum_cosines<4>(values, centre, first, sums);
+[[gnu::target("avx2")]] void sum_16(std::span<const double> values, double centre, size_t first, double* sums) {
+  sum_cosines<Four, 4>(values, centre, first, sums);
 }
-bool has_wide_registers() { return __builtin_cpu_supports("avx2") != 0; }
+[[gnu::target("avx512f")]] void sum_48(std::span<const double> values, double centre, size_t first, double* sums) {
+  sum_cosines<Eight, 6>(values, centre, first, sums);
+}
+CosineSums choose_sums(size_t count) {
+  if (count > 16 && __builtin_cpu_supports("avx512f") != 0) return {48, &sum_48};
+  return __builtin_cpu_supports("avx2") != 0 ? CosineSums{16, &sum_16} : CosineSums{8, &sum_8};
+}
 #else
-constexpr auto sum_at_once = sum_by_halves;
-bool has_wide_registers() { return false; }
+CosineSums choose_sums(size_t) { return {8, &sum_8}; }
 #endif
 
 std::vector<double> squared_coefficients(std::span<const double> values, double centre, size_t count) {
   const double n = static_cast<double>(values.size());
-  const auto sum = has_wide_registers() ? &sum_at_once : &sum_by_halves;
-  std::vector<double> sums((count + k_together - 1) / k_together * k_together);
-  for (size_t first = 0; first < count; first += k_together) sum(values, centre, first, sums.data() + first);
+  const CosineSums form = choose_sums(count);
+  std::vector<double> sums((count + form.together - 1) / form.together * form.together);
+  for (size_t first = 0; first < count; first += form.together) form.sum(values, centre, first, sums.data() + first);
   sums.resize(count);
   for (double& each : sums) each *= each * 2 / n;
   return sums;

@@ -7,11 +7,13 @@
 #include <bit>
 #include <cmath>
 #include <iterator>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
 #include "base/error.h"
 #include "base/printable.h"
+#include "text/few_digits.h"
 #include "text/format.h"
 #include "text/json_object_printer.h"
 
@@ -63,6 +65,17 @@ void print_fraction(double value, std::string& out) {
     out += "null";
 }
 
+// The same, of a number whose digits are found.
+void print_few_digits(const FewDigits& number, std::string& out) {
+  std::array<char, 64> buffer;
+  const fmt::format_int digits(number.digits);
+  std::copy_n(digits.data(), digits.size(), buffer.data());
+  constexpr int k_smallest_exponent = -4, k_largest_exponent = std::numeric_limits<double>::digits10;  // the library's
+  out.append(buffer.data(),
+             nlohmann::detail::dtoa_impl::format_buffer(buffer.data(), static_cast<int>(digits.size()), -number.places,
+                                                        k_smallest_exponent, k_largest_exponent));
+}
+
 void print_leaf(const Json& value, bool ascii, std::string& out) {
   if (value.is_number_float())
     print_fraction(value.get<double>(), out);
@@ -85,18 +98,34 @@ class SeriesPrinter {
   // False: it is no fraction.
   bool print(const Json& value) {
     if (!value.is_number_float()) return false;
-    const auto bits = std::bit_cast<uint64_t>(value.get<double>());
+    print(value.get<double>());
+    return true;
+  }
+
+  void print(double value) {
+    const auto bits = std::bit_cast<uint64_t>(value);
     const size_t start = out_.size();
     if (bits == bits_ && length_ > 0)
       out_.append(out_, start_, length_);
     else
-      print_fraction(value.get<double>(), out_);
+      print_other(value);
     bits_ = bits, start_ = start, length_ = out_.size() - start;
-    return true;
   }
 
  private:
+  // Logs print few digits, clocks and calculations all.
+  void print_other(double value) {
+    constexpr int k_max_misses = 16, k_cost_of_miss = 2;
+    const auto few = misses_ < k_max_misses ? find_few_digits(value, places_) : std::nullopt;
+    misses_ = few ? std::max(0, misses_ - 1) : misses_ + k_cost_of_miss;
+    if (few)
+      print_few_digits(*few, out_);
+    else
+      print_fraction(value, out_);
+  }
+
   std::string& out_;
+  int places_ = 0, misses_ = 0;
   uint64_t bits_ = 0;
   size_t start_ = 0, length_ = 0;  // of the fraction before
 };
@@ -260,15 +289,47 @@ std::string print_json(const Json& value) {
   return out + '\n';
 }
 
-void JsonObjectPrinter::add(std::string_view key, const Json& value) {
-  text_ += text_.size() > 1 ? ",\n  " : "\n  ";
+void JsonObjectPrinter::add_key(std::string_view key) {
+  text_ += text_.back() == '{' ? "\n" : ",\n";
+  text_.append(static_cast<size_t>(depth_) * 2, ' ');
   print_text(key, false, text_);
   text_ += ": ";
-  print_indented(value, 1, text_);
+}
+
+void JsonObjectPrinter::add(std::string_view key, const Json& value) {
+  add_key(key);
+  print_indented(value, depth_, text_);
+}
+
+void JsonObjectPrinter::add(std::string_view key, std::span<const double> series) {
+  add_key(key);
+  text_ += '[';
+  SeriesPrinter printer(text_);
+  for (size_t i = 0; i < series.size(); ++i) {
+    if (i > 0) text_ += ',';
+    printer.print(series[i]);
+  }
+  text_ += ']';
+}
+
+void JsonObjectPrinter::open(std::string_view key) {
+  add_key(key);
+  text_ += '{';
+  ++depth_;
+}
+
+void JsonObjectPrinter::close() {
+  --depth_;
+  if (text_.back() != '{') {
+    text_ += '\n';
+    text_.append(static_cast<size_t>(depth_) * 2, ' ');
+  }
+  text_ += '}';
 }
 
 std::string JsonObjectPrinter::finish() && {
-  text_ += text_.size() > 1 ? "\n}\n" : "}\n";
+  close();
+  text_ += '\n';
   return std::move(text_);
 }
 

@@ -153,22 +153,24 @@ constexpr size_t k_piece = size_t{1} << 16;  // windows of one piece stay in the
 constexpr size_t k_widest_vector = 256;      // bytes, of any instruction set
 constexpr size_t k_overread = k_widest_vector + AnchorScanner::k_window;
 
-}  // namespace
-
-uint32_t AnchorScanner::load_window(const char* text) {
+inline uint32_t load_window(const char* text) {
   uint32_t bytes = 0;
-  std::memcpy(&bytes, text, k_window);
+  std::memcpy(&bytes, text, AnchorScanner::k_window);
   return bytes;
 }
 
 // Knuth's multiplicative hash, 12 bits.
-size_t AnchorScanner::slot_of(uint32_t window) { return (window * 2654435761u) >> 20; }
+inline size_t slot_of(uint32_t window) { return (window * 2654435761u) >> 20; }
+
+}  // namespace
 
 AnchorScanner::AnchorScanner(const std::vector<std::string_view>& anchors) {
   for (uint32_t i = 0; i < anchors.size(); ++i) {
     CHECK(anchors[i].size() >= k_window);
     const size_t at = rarest_window(anchors[i]);
-    literals_.push_back({std::string(anchors[i]), at, load_window(anchors[i].data() + at), i});
+    const char* text = anchors[i].data();
+    literals_.push_back({std::string(anchors[i]), at, load_window(text + at), load_window(text),
+                         load_window(text + anchors[i].size() - k_window), i});
   }
   // Windows that look alike share a bucket, so that its tables let little else through.
   std::sort(literals_.begin(), literals_.end(), [](const Literal& a, const Literal& b) {
@@ -205,7 +207,10 @@ void AnchorScanner::verify(std::string_view text, size_t position, std::vector<A
         text.size() - (position - literal.window) < literal.text.size())
       continue;
     const size_t start = position - literal.window;
-    if (std::memcmp(text.data() + start, literal.text.data(), literal.text.size()) == 0)
+    const char* found = text.data() + start;
+    const bool ends_alike =
+        load_window(found) == literal.head && load_window(found + literal.text.size() - k_window) == literal.tail;
+    if (ends_alike && std::memcmp(found, literal.text.data(), literal.text.size()) == 0)
       hits.push_back({start, literal.anchor});
   }
 }

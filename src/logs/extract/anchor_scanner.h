@@ -33,13 +33,12 @@ class AnchorScanner {
  private:
   struct Literal {
     std::string text;
-    size_t window = 0;   // where in the text its rarest four bytes begin
-    uint32_t bytes = 0;  // these
+    size_t window = 0;            // where in the text its rarest four bytes begin
+    uint32_t bytes = 0;           // these
+    uint32_t head = 0, tail = 0;  // its first and its last four bytes
     uint32_t anchor = 0;
   };
   static constexpr size_t k_slots = 4096;
-  static uint32_t load_window(const char* text);
-  static size_t slot_of(uint32_t window);
   bool may_be_literal(const uint8_t* window) const;
   void verify(std::string_view text, size_t position, std::vector<AnchorHit>& hits) const;
 

@@ -21,9 +21,22 @@ namespace {
 
 constexpr double k_nan = std::numeric_limits<double>::quiet_NaN();
 
-std::optional<std::vector<double>> optional_series(const Course& course, Figure ExtractedStep::*member) {
-  std::vector<double> values = series(course, member);
+std::optional<std::vector<double>> if_any(std::vector<double> values) {
   return values.empty() ? std::nullopt : std::optional(std::move(values));
+}
+
+// Appends the figures of the steps from `begin` to `end`. Nothing happens until one is known; the steps before it then
+// get a NaN.
+void append_figures(const Course& course, size_t begin, size_t end, FigureMember member, std::vector<double>& values) {
+  const auto is_known = [member](const ExtractedStep* step) { return (step->*member).known(); };
+  const auto first = course.begin() + static_cast<std::ptrdiff_t>(begin);
+  const auto last = course.begin() + static_cast<std::ptrdiff_t>(end);
+  if (values.empty()) {
+    if (std::none_of(first, last, is_known)) return;
+    values.reserve(course.size());
+    values.resize(begin, k_nan);
+  }
+  for (auto step = first; step != last; ++step) values.push_back(((*step)->*member).value_or(k_nan));
 }
 
 std::optional<int64_t> sum_of_counters(const Course& course) {
@@ -56,8 +69,13 @@ std::optional<int64_t> printed_batch(const ExtractedStep& step) {
 // Steps by the batch that their records print.
 std::map<int64_t, int64_t> count_batches(const Course& course) {
   std::map<int64_t, int64_t> counts;
-  for (const ExtractedStep* step : course)
-    if (const auto batch = printed_batch(*step)) ++counts[*batch];
+  auto last = counts.end();  // most steps have the batch of the step before
+  for (const ExtractedStep* step : course) {
+    const auto batch = printed_batch(*step);
+    if (!batch) continue;
+    if (last == counts.end() || last->first != *batch) last = counts.try_emplace(*batch, 0).first;
+    ++last->second;
+  }
   return counts;
 }
 
@@ -70,9 +88,11 @@ int64_t first_batch(const Course& course) {
 
 // Of two equally frequent ones the later, which a ramp-up ends at.
 std::optional<int64_t> usual_batch(const Course& course, const std::map<int64_t, int64_t>& counts) {
+  if (counts.size() < 2) return counts.empty() ? std::nullopt : std::optional(counts.begin()->first);
   std::optional<int64_t> usual;
   for (const ExtractedStep* step : course)
-    if (const auto batch = printed_batch(*step); batch && (!usual || counts.at(*batch) >= counts.at(*usual)))
+    if (const auto batch = printed_batch(*step);
+        batch && batch != usual && (!usual || counts.at(*batch) >= counts.at(*usual)))
       usual = batch;
   return usual;
 }
@@ -99,9 +119,12 @@ Course longest_stretch(const Course& course, int64_t batch) {
 
 // Half a unit of the last digit of a counter that may be rounded to three digits.
 double rounding_of(double counter) {
-  double unit = 1;
-  while (counter >= 1000 * unit && std::fmod(counter, 10 * unit) == 0) unit *= 10;
-  return unit / 2;
+  constexpr double k_max_counter = 9e18;  // that int64_t holds
+  if (std::floor(counter) != counter || counter >= k_max_counter) return 0.5;
+  const auto whole = static_cast<int64_t>(counter);
+  int64_t unit = 1;
+  while (whole / 1000 >= unit && whole % (10 * unit) == 0) unit *= 10;
+  return static_cast<double>(unit) / 2;
 }
 
 // Samples that one step adds to the counter, over half of the stretch, because a rounded counter stands still for many
@@ -154,6 +177,33 @@ std::optional<StepLabel> label_of(const ExtractedStep& step, const ExtractedStep
   return std::nullopt;
 }
 
+// The framework's own figures, and where a result has them.
+constexpr FigureMember k_reported_members[] = {&ExtractedStep::tflops_per_gpu,
+                                               &ExtractedStep::mfu,
+                                               &ExtractedStep::tokens_per_second,
+                                               &ExtractedStep::tokens_per_second_per_gpu,
+                                               &ExtractedStep::samples_per_second,
+                                               &ExtractedStep::loss_scale,
+                                               &ExtractedStep::power_watts_per_gpu,
+                                               &ExtractedStep::energy_joules_per_gpu,
+                                               &ExtractedStep::unix_time};
+constexpr std::optional<std::vector<double>> ReportedFigures::*k_reported_fields[] = {
+    &ReportedFigures::tflops_per_gpu,
+    &ReportedFigures::mfu,
+    &ReportedFigures::tokens_per_second,
+    &ReportedFigures::tokens_per_second_per_gpu,
+    &ReportedFigures::samples_per_second,
+    &ReportedFigures::loss_scale,
+    &ReportedFigures::power_watts_per_gpu,
+    &ReportedFigures::energy_joules_per_gpu,
+    &ReportedFigures::unix_time};
+
+ReportedFigures name_reported(std::vector<std::vector<double>> all) {
+  ReportedFigures reported;
+  for (size_t i = 0; i < all.size(); ++i) reported.*k_reported_fields[i] = if_any(std::move(all[i]));
+  return reported;
+}
+
 constexpr int64_t k_last_record = int64_t{1} << 50;  // beyond any training: a broken log must not overflow
 
 StepRecord to_record(const ExtractedStep& step, int64_t first) {
@@ -177,6 +227,7 @@ StepRecord to_record(const ExtractedStep& step, int64_t first) {
 
 Course final_course(const ExtractedLog& log) {
   Course course;
+  course.reserve(log.steps.size());
   for (const ExtractedStep& step : log.steps) {
     while (!course.empty() && course.back()->step >= step.step) course.pop_back();
     course.push_back(&step);
@@ -203,51 +254,38 @@ std::optional<int64_t> count_skipped_updates(const Course& course, const Extract
   return course.size() == log.steps.size() ? all->second : count_events(course, log);
 }
 
-std::vector<double> series(const Course& course, Figure ExtractedStep::*member) {
-  std::vector<double> values;
-  const auto has_it = [member](const ExtractedStep* step) { return (step->*member).known(); };
-  if (std::ranges::none_of(course, has_it)) return values;
-  values.reserve(course.size());
-  for (const ExtractedStep* step : course) values.push_back((step->*member).value_or(k_nan));
-  return values;
+std::vector<std::vector<double>> all_series(const Course& course, std::span<const FigureMember> members) {
+  constexpr size_t k_together = 512;  // steps that stay in the cache: a long log does not fit
+  std::vector<std::vector<double>> all(members.size());
+  for (size_t begin = 0; begin < course.size(); begin += k_together)
+    for (size_t i = 0; i < members.size(); ++i)
+      append_figures(course, begin, std::min(begin + k_together, course.size()), members[i], all[i]);
+  return all;
 }
 
-ReportedFigures reported_figures(const Course& course) {
-  using R = ReportedFigures;
-  using S = ExtractedStep;
-  constexpr std::pair<std::optional<std::vector<double>> R::*, Figure S::*> k_members[] = {
-      {&R::tflops_per_gpu, &S::tflops_per_gpu},
-      {&R::mfu, &S::mfu},
-      {&R::tokens_per_second, &S::tokens_per_second},
-      {&R::tokens_per_second_per_gpu, &S::tokens_per_second_per_gpu},
-      {&R::samples_per_second, &S::samples_per_second},
-      {&R::loss_scale, &S::loss_scale},
-      {&R::power_watts_per_gpu, &S::power_watts_per_gpu},
-      {&R::energy_joules_per_gpu, &S::energy_joules_per_gpu},
-      {&R::unix_time, &S::unix_time}};
-  std::array<bool, std::size(k_members)> known{};
-  for (const ExtractedStep* step : course)  // once, as a long log does not fit into the caches
-    for (size_t i = 0; i < known.size(); ++i) known[i] |= (step->*k_members[i].second).known();
-  ReportedFigures reported;
-  for (size_t i = 0; i < known.size(); ++i)
-    if (known[i]) reported.*k_members[i].first = series(course, k_members[i].second);
-  return reported;
-}
+ReportedFigures reported_figures(const Course& course) { return name_reported(all_series(course, k_reported_members)); }
 
 void fill_series(RunResult& result, const Course& course) {
-  result.step_times = series(course, &ExtractedStep::time_seconds);
+  using S = ExtractedStep;
+  std::vector<FigureMember> members = {&S::time_seconds, &S::loss, &S::learning_rate, &S::grad_norm,
+                                       &S::memory_allocated_gb};
+  const auto own = static_cast<std::ptrdiff_t>(members.size());
+  members.insert(members.end(), std::begin(k_reported_members), std::end(k_reported_members));
+  std::vector<std::vector<double>> all = all_series(course, members);
+  result.step_times = std::move(all[0]);
   if (result.step_times.empty()) result.step_times.assign(course.size(), k_nan);
-  result.loss_values = series(course, &ExtractedStep::loss);
-  result.learning_rates = series(course, &ExtractedStep::learning_rate);
-  result.grad_norms = series(course, &ExtractedStep::grad_norm);
-  result.memory_values = series(course, &ExtractedStep::memory_allocated_gb);
-  result.reported = reported_figures(course);
+  result.loss_values = std::move(all[1]);
+  result.learning_rates = std::move(all[2]);
+  result.grad_norms = std::move(all[3]);
+  result.memory_values = std::move(all[4]);
+  result.reported = name_reported({std::make_move_iterator(all.begin() + own), std::make_move_iterator(all.end())});
 }
 
 void number_steps(RunResult& result, const Course& course, int64_t counts_from) {
   StepSeries steps;
   steps.counts_from = counts_from;
   std::vector<int64_t> numbers, mean_of;
+  numbers.reserve(course.size()), mean_of.reserve(course.size());
   for (size_t i = 0; i < course.size(); ++i) {
     const ExtractedStep* before = i > 0 ? course[i - 1] : nullptr;
     numbers.push_back(course[i]->step);
@@ -258,8 +296,10 @@ void number_steps(RunResult& result, const Course& course, int64_t counts_from) 
   if (std::any_of(mean_of.begin(), mean_of.end(), [](int64_t n) { return n != 1; })) steps.mean_of = mean_of;
   for (size_t i = 0; i < numbers.size() && !steps.numbers; ++i)
     if (numbers[i] != static_cast<int64_t>(i) + 1) steps.numbers = numbers;
-  steps.time_low = optional_series(course, &ExtractedStep::time_low);
-  steps.time_high = optional_series(course, &ExtractedStep::time_high);
+  std::vector<std::vector<double>> bounds =
+      all_series(course, std::array{&ExtractedStep::time_low, &ExtractedStep::time_high});
+  steps.time_low = if_any(std::move(bounds[0]));
+  steps.time_high = if_any(std::move(bounds[1]));
   result.steps = std::move(steps);
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "extract/read_log.h"
@@ -22,8 +23,9 @@ std::optional<int64_t> stated_tokens(const Course& course);
 // Nothing without either: a log that mentions no skipped update may be unable to report one.
 std::optional<int64_t> count_skipped_updates(const Course& course, const ExtractedLog& log);
 
-// A figure of each step, NaN where it is absent; empty where no step has it.
-std::vector<double> series(const Course& course, Figure ExtractedStep::*member);
+// Each of these figures of each step, NaN where it is absent; empty where no step has it.
+using FigureMember = Figure ExtractedStep::*;
+std::vector<std::vector<double>> all_series(const Course& course, std::span<const FigureMember> members);
 
 // What the framework itself computed of each step, by its own formulas.
 ReportedFigures reported_figures(const Course& course);

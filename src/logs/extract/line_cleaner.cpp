@@ -200,8 +200,12 @@ bool take_named_stamp(LogLine& line) {
   return true;
 }
 
-bool may_have_prefix(char first) {
-  return first == '[' || first == '(' || first == ' ' || is_digit(first) || is_letter(first);
+// Behind blanks there may be a rank or a time stamp.
+bool may_have_prefix(std::string_view text) {
+  const size_t at = text.find_first_not_of(" \t");
+  if (at == std::string_view::npos || text.front() == '\t') return false;
+  const char first = text[at];
+  return first == '[' || is_digit(first) || (at == 0 && (first == '(' || is_letter(first)));
 }
 
 bool is_between(char c, char first, char last) { return c >= first && c <= last; }
@@ -275,7 +279,7 @@ LineCleaner::RankPrefix LineCleaner::rank_prefix(std::string_view raw) {
 LogLine LineCleaner::clean(std::string_view raw, int64_t number) {
   LogLine line{raw, number};
   line.text = strip_escapes(raw, without_escapes_);
-  for (int round = 0; round < 6 && !line.text.empty() && may_have_prefix(line.text.front()); ++round) {
+  for (int round = 0; round < 6 && may_have_prefix(line.text); ++round) {
     if (line.text.front() == '[') {
       if (!take_bracket_label(line) && !take_primus_prefix(line) && !take_stamp(line) && !take_named_stamp(line) &&
           !take_container_prefix(line.text))

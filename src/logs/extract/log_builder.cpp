@@ -121,9 +121,9 @@ ExtractedStep& LogBuilder::add(const ExtractedStep& record) {
   while (place != log_.steps.begin() + static_cast<std::ptrdiff_t>(attempt_start_) && (place - 1)->step > record.step)
     --place;
   const auto at = place - log_.steps.begin();
-  constexpr size_t k_many = 4096;
+  constexpr size_t k_many = 4096, k_very_many = size_t{1} << 18;  // memory that no step reaches is never touched
   if (log_.steps.size() == log_.steps.capacity() && log_.steps.size() >= k_many)
-    log_.steps.reserve(4 * log_.steps.size());  // memory that no step reaches is never touched
+    log_.steps.reserve(std::max(k_very_many, 4 * log_.steps.size()));
   place = log_.steps.insert(log_.steps.begin() + at, record);
   place->attempt = attempt_;
   last_ = static_cast<size_t>(place - log_.steps.begin());

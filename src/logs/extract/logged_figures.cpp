@@ -1,6 +1,7 @@
 #include "extract/logged_figures.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "extract/logged_routing.h"
@@ -63,8 +64,9 @@ void fill_memory(RunResult& result, const ExtractedLog& log, const Course& cours
   if (!log.memory_gb.empty()) result.memory_by_rank.emplace();
   for (const auto& [key, gb] : log.memory_gb) result.memory_by_rank->push_back({known_number(key.rank), key.kind, gb});
   raise_peaks_of_ranks(result);
-  raise(memory.peak_memory_reserved_gb, series(course, &ExtractedStep::memory_reserved_gb));
-  raise(memory.peak_device_used_gb, series(course, &ExtractedStep::memory_used_gb));
+  const auto held = all_series(course, std::array{&ExtractedStep::memory_reserved_gb, &ExtractedStep::memory_used_gb});
+  raise(memory.peak_memory_reserved_gb, held[0]);
+  raise(memory.peak_device_used_gb, held[1]);
   const bool any = memory.peak_memory_allocated_gb || memory.peak_memory_reserved_gb || memory.peak_device_used_gb ||
                    !result.memory_values.empty();
   if (any) memory.measurement_method = "as the log reports it";

@@ -1,6 +1,7 @@
 #include "extract/logged_routing.h"
 
 #include <fmt/format.h>
+#include <array>
 
 #include "extract/common/dumped_settings.h"
 #include "extract/common/expert_settings.h"
@@ -43,10 +44,8 @@ std::optional<double> z_loss_factor(const RunResult& result, const Settings& set
   return product(DumpedSettings(settings).number({"moe_z_loss_coeff"}), routed_layers(result));
 }
 
-void fill(Series& known, const Course& course, Figure ExtractedStep::*member, std::optional<double> factor) {
-  if (known || !factor) return;
-  std::vector<double> values = series(course, member);
-  if (values.empty()) return;
+void fill(Series& known, std::vector<double> values, std::optional<double> factor) {
+  if (known || !factor || values.empty()) return;
   for (double& value : values) value *= *factor;
   known = std::move(values);
 }
@@ -62,10 +61,13 @@ void fill_experts(RunResult& result, const LoggedFacts& facts, const Settings& s
   ExpertFigures experts = result.experts.value_or(ExpertFigures{});
   fill(experts.routing, facts.routing);
   fill(experts.dispatcher, facts.dispatcher);
-  fill(experts.load_values, course, &ExtractedStep::expert_load, 1);
-  fill(experts.dropped_values, course, &ExtractedStep::dropped_share, 1);
-  fill(experts.aux_loss_values, course, &ExtractedStep::aux_loss, aux_loss_factor(result, settings));
-  fill(experts.z_loss_values, course, &ExtractedStep::z_loss, z_loss_factor(result, settings));
+  std::vector<std::vector<double>> all =
+      all_series(course, std::array{&ExtractedStep::expert_load, &ExtractedStep::dropped_share,
+                                    &ExtractedStep::aux_loss, &ExtractedStep::z_loss});
+  fill(experts.load_values, std::move(all[0]), 1);
+  fill(experts.dropped_values, std::move(all[1]), 1);
+  fill(experts.aux_loss_values, std::move(all[2]), aux_loss_factor(result, settings));
+  fill(experts.z_loss_values, std::move(all[3]), z_loss_factor(result, settings));
   const bool any = experts.routing || experts.dispatcher || experts.load_values || experts.dropped_values ||
                    experts.aux_loss_values || experts.z_loss_values;
   if (any) result.experts = std::move(experts);

@@ -3,6 +3,7 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <charconv>
 #include <chrono>
@@ -10,6 +11,7 @@
 #include <cstring>
 #include <string>
 
+#include "extract/plain_number.h"
 #include "text/words.h"
 
 namespace tprimat::logs {
@@ -105,6 +107,21 @@ std::optional<Date> take_date(std::string_view& text) {
   return accept(take_digits(rest, 4), month, day);
 }
 
+// Of a second: "123456" after the point.
+double take_fraction(std::string_view& rest) {
+  constexpr auto k_units = [] {
+    std::array<double, 9> units{0.1};
+    for (size_t i = 1; i < units.size(); ++i) units[i] = units[i - 1] / 10;
+    return units;
+  }();
+  double fraction = 0, unit = 0;
+  for (size_t i = 0; !rest.empty() && is_digit(rest.front()); rest.remove_prefix(1), ++i) {
+    unit = i < k_units.size() ? k_units[i] : unit / 10;
+    fraction += (rest.front() - '0') * unit;
+  }
+  return fraction;
+}
+
 // "15:54:54", then ".123" or ",123" when a fraction follows; seconds of the day.
 Figure take_clock(std::string_view& text) {
   std::string_view rest = text;
@@ -116,9 +133,8 @@ Figure take_clock(std::string_view& text) {
   if (!second || *hour > 23 || *minute > 59 || *second > 60) return {};
   double fraction = 0;
   if (rest.size() > 1 && (rest[0] == '.' || rest[0] == ',') && is_digit(rest[1])) {
-    double unit = 0.1;
-    for (rest.remove_prefix(1); !rest.empty() && is_digit(rest.front()); rest.remove_prefix(1), unit /= 10)
-      fraction += (rest.front() - '0') * unit;
+    rest.remove_prefix(1);
+    fraction = take_fraction(rest);
   }
   text = rest;
   return *hour * 3600.0 + *minute * 60.0 + *second + fraction;
@@ -225,13 +241,20 @@ bool skip_past(std::string_view& text, std::string_view mark) {
 
 namespace {
 
+PlainNumber read_any_number(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() && error != std::errc::result_out_of_range) return {};
+  if (error == std::errc::result_out_of_range) value = std::numeric_limits<double>::quiet_NaN();
+  return {value, static_cast<size_t>(end - text.data())};
+}
+
 // Digits, or "nan", "inf" and "infinity" in any case, without their sign.
 Figure take_unsigned(std::string_view& rest, bool is_whole) {
-  double plain = 0;
-  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), plain);
-  const auto length = static_cast<size_t>(end - rest.data());
-  if (error != std::errc() && error != std::errc::result_out_of_range) return {};
-  if (error == std::errc::result_out_of_range) plain = std::numeric_limits<double>::quiet_NaN();
+  PlainNumber number = read_plain_number(rest);
+  if (number.length == 0) number = read_any_number(rest);
+  const auto [plain, length] = number;
+  if (length == 0) return {};
   const Comma comma = kind_of_comma(rest, length);
   if (comma == Comma::unclear || (comma == Comma::thousands_or_decimal && !is_whole)) return {};
   if (comma != Comma::none) return take_grouped_number(rest);

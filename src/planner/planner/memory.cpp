@@ -152,9 +152,9 @@ MemoryEstimate plan_native_memory(const Workload& workload) {
   return heaviest;
 }
 
-double MemoryEstimate::total() const {
-  return weights + gradients + master_weights + moments + activations + logits + gathered + buffers + slack;
-}
+double MemoryEstimate::states() const { return weights + gradients + master_weights + moments; }
+
+double MemoryEstimate::total() const { return states() + activations + logits + gathered + buffers + slack; }
 
 std::vector<std::pair<std::string, double>> MemoryEstimate::parts() const {
   return {{"weights", weights}, {"gradients", gradients},       {"master weights", master_weights},

@@ -23,7 +23,8 @@ struct MemoryEstimate {
   double buffers = 0;         // exchange buffers, kernels' workspaces, the framework's own
   double slack = 0;           // what the allocator holds beyond what it gave away
 
-  double total() const;  // bytes
+  double total() const;   // bytes
+  double states() const;  // weights, gradients, master weights and moments
   std::vector<std::pair<std::string, double>> parts() const;
 };
 MemoryEstimate estimate_memory(const Workload& workload, const ParameterSet& parameters);

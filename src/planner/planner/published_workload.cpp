@@ -216,6 +216,7 @@ std::string read_shape(PublishedWorkload& read, const PublishedRow& row) {
   if (!inputs.shape && (inputs.shape = shape_from_count(row)))
     read.assumptions.push_back(fmt::format("{} layers", inputs.shape->num_layers));
   const std::string notes = lower_text(row.cell("notes"));
+  if (!inputs.counted_by_framework.empty()) return "attention that only its framework counts";
   if (!inputs.shape) return inputs.missing;
   if (const std::string kind = unpredictable(*inputs.shape); !kind.empty()) return kind;
   if (inputs.tuning == TuningKind::adapters) return "only adapters are trained";

@@ -65,11 +65,14 @@ bool is_mixture(const PublishedRow& row) { return whole_cell(row, "ep") > 1; }
 
 // What no shape of ours says, though the row may print sizes.
 bool has_no_shape(RowInputs& inputs, const PublishedRow& row) {
+  const bool counted = framework_flops(row.cell("model"), whole_cell(row, "layers"), 1).has_value();
   if (mentions(lower_text(row.cell("notes")), "vision encoder"))
     inputs.missing = "no work of the vision encoder: the row does not state its images";
-  else if (framework_flops(row.cell("model"), whole_cell(row, "layers"), 1))
+  else if (counted && tuning_of(row) != TuningKind::none)
+    inputs.missing = "no formula of its attention for fine-tuning";
+  else if (counted)
     inputs.counted_by_framework = row.cell("model");
-  return !inputs.missing.empty() || !inputs.counted_by_framework.empty();
+  return !inputs.missing.empty() || counted;
 }
 
 void find_shape(RowInputs& inputs, const PublishedRow& row) {

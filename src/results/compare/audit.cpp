@@ -163,6 +163,18 @@ std::vector<Finding> audit_contender(const Contender& contender, const AuditOpti
   return findings;
 }
 
+std::vector<Finding> find_run_errors(LoadedRun& run) {
+  Contender alone;
+  alone.runs.push_back(std::move(run));
+  std::vector<Finding> findings;
+  for (const RunRule& rule : run_rules()) {
+    if (rule.severity != Severity::error) continue;
+    if (const auto proof = check_contender(rule, alone)) findings.push_back(make_finding(rule, *proof));
+  }
+  run = std::move(alone.runs.front());
+  return findings;
+}
+
 std::vector<Finding> audit_pair(const Contender& reference, const Contender& subject, const AuditOptions& options) {
   std::vector<Finding> findings;
   for (const PairRule& rule : pair_rules())

@@ -61,6 +61,10 @@ std::span<const PairRule> pair_rules();  // pair_rules.cpp
 inline constexpr const char* k_runs_differ = "runs_differ";
 
 std::vector<Finding> audit_contender(const Contender& contender, const AuditOptions& options = {});
+// The errors that one result shows by itself. Nothing is compared, so copies of it are not looked for. `run` stays as
+// it is; it is not const because a long one is not worth a copy.
+std::vector<Finding> find_run_errors(LoadedRun& run);
+
 std::vector<Finding> audit_pair(const Contender& reference, const Contender& subject, const AuditOptions& options = {});
 
 bool has_error(const std::vector<Finding>& findings);

@@ -168,6 +168,7 @@ Shown check_balancing(const RunResult& a, const RunResult& b) {
 Shown check_balancing_known(const Sides& sides) {
   const RunResult &a = sides.reference.first(), &b = sides.subject.first();
   if (!are_sparse(a, b) || are_balanced(a, b)) return std::nullopt;
+  if (!a.model_info.shape || !b.model_info.shape) return std::nullopt;  // shape_missing
   const auto describe = [](const Balancing& each) {
     if (!each.is_any()) return std::string("nothing stated");
     return fmt::format("{}, coefficient {:g}", each.kind ? words(*each.kind) : "kind unknown",

@@ -75,11 +75,14 @@ ClockedSteps sum_up(const std::vector<ClockedSteps>& entries, size_t count) {
 }
 
 // Evaluations, checkpoints and pauses lie between some stamps: neither the tenth with the most time beside the steps
-// nor the entries above the median count. Stamps that are coarse compared with a step have no useful median.
-bool has_hidden_time(std::vector<ClockedSteps> entries, double resolution) {
+// nor the entries above the median count. Reorders the entries. Stamps that are coarse compared with a step have no
+// useful median.
+bool has_hidden_time(std::vector<ClockedSteps>& entries, double resolution) {
   constexpr double k_min_told = 0.8, k_rounding = 2, k_coarse = 2;
-  std::ranges::sort(entries, [](const ClockedSteps& a, const ClockedSteps& b) { return excess(a) < excess(b); });
-  const ClockedSteps most = sum_up(entries, entries.size() - entries.size() / 10);
+  const size_t counted = entries.size() - entries.size() / 10;
+  std::ranges::nth_element(entries, entries.begin() + static_cast<std::ptrdiff_t>(counted - 1),
+                           [](const ClockedSteps& a, const ClockedSteps& b) { return excess(a) < excess(b); });
+  const ClockedSteps most = sum_up(entries, counted);
   if (most.stated >= k_min_told * most.by_clock - k_rounding * resolution) return false;
   std::vector<double> steps, told;
   for (const ClockedSteps& each : entries)
@@ -160,9 +163,9 @@ std::optional<std::string> describe_clock_gap(const RunResult& run) {
   ClockedSteps sum = sum_up(entries, entries.size());
   if (sum.stated <= k_max_over * sum.by_clock + k_rounding) {
     std::erase_if(entries, [](const ClockedSteps& each) { return !each.are_all; });
+    sum = sum_up(entries, entries.size());
     if (entries.size() < k_enough || !has_hidden_time(entries, resolution_of(*run.reported->unix_time)))
       return std::nullopt;
-    sum = sum_up(entries, entries.size());
   }
   return fmt::format("{} of {} steps, {} by the log's clock", format_duration(sum.stated), entries.size(),
                      format_duration(sum.by_clock));

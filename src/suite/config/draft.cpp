@@ -112,6 +112,10 @@ void Draft::warn(const std::string& path, std::string what, std::string hint) {
   diagnosis.add_warning({std::move(what), origin_of(tree, path), std::move(hint)});
 }
 
+void Draft::remark(const std::string& path, std::string what, std::string detail, std::string hint) {
+  diagnosis.add_remark({std::move(what), std::move(detail), origin_of(tree, path), std::move(hint)});
+}
+
 raw::Config read_raw(const YamlNode& tree) {
   raw::Config config;
   read_value(tree, config);

@@ -28,6 +28,7 @@ struct Draft {
   // Report an error or a warning about the value at `path`.
   void fail(const std::string& path, std::string what, std::string hint = "");
   void warn(const std::string& path, std::string what, std::string hint = "");
+  void remark(const std::string& path, std::string what, std::string detail, std::string hint = "");
   bool is_sound(std::string_view path) const { return diagnosis.is_sound(path); }
 };
 

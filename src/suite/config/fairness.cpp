@@ -86,21 +86,17 @@ class PairAudit {
 void report(const Draft& draft, Platform first, Platform second) {
   const bool identical = draft.experiment.methodology == "identical_config";
   PairAudit audit(draft, first, second);
-  bool is_told = false;
   for (const Difference& difference : identical ? audit.list_all() : audit.list_numeric()) {
     if (!draft.diagnosis.is_sound(difference.path)) continue;
-    Problem problem{fmt::format("{} differs: {} on {}, {} on {}", difference.what, difference.first, enum_name(first),
-                                difference.second, enum_name(second)),
-                    origin_of(draft.tree, difference.path), ""};
-    if (identical) {
-      problem.what = "identical_config: " + problem.what;
-      problem.hint = "make them the same, or choose another methodology";
-      draft.diagnosis.add_error(std::move(problem));
-    } else {
-      if (!is_told) problem.hint = "the speeds then compare different work; methodology identical_config rejects this";
-      is_told = true;
-      draft.diagnosis.add_warning(std::move(problem));
-    }
+    const std::string where = origin_of(draft.tree, difference.path);
+    if (identical)
+      draft.diagnosis.add_error({fmt::format("identical_config: {} differs: {} on {}, {} on {}", difference.what,
+                                             difference.first, enum_name(first), difference.second, enum_name(second)),
+                                 where, "make them the same, or choose another methodology"});
+    else
+      draft.diagnosis.add_remark({fmt::format("{} and {} do different work", enum_name(first), enum_name(second)),
+                                  fmt::format("{} {} against {}", difference.what, difference.first, difference.second),
+                                  where, "methodology identical_config rejects this"});
   }
 }
 

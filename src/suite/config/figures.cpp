@@ -139,29 +139,26 @@ std::string explain(const std::vector<Contradiction>& list, const HardwareSpec& 
     return std::ranges::none_of(list,
                                 [&](const auto& each) { return contradicts(each.stated, factor * each.catalogued); });
   };
-  if (all_are(0.5)) return "; the stated ones are half of them";
-  if (all_are(2)) return "; the stated ones are those with sparsity";
+  if (all_are(0.5)) return ", half of it";
+  if (all_are(2)) return ", those with sparsity";
   if (list.size() > 1) return "";
   for (const auto& [other, peak] : part.dense_peak_flops)
-    if (!contradicts(list.front().stated, peak)) return fmt::format("; that is the {} peak", enum_name(other));
+    if (!contradicts(list.front().stated, peak)) return fmt::format(", the {} peak", enum_name(other));
   return "";
 }
 
-// One warning for each device.
 void check_peaks(Draft& draft, const Peaks& stated, const HardwareSpec& part, const std::string& path) {
   const std::vector<Contradiction> list = list_contradictions(stated, part);
   if (list.empty()) return;
-  std::vector<std::string> ours, catalogued;
-  for (const Contradiction& each : list) {
-    ours.push_back(fmt::format("{} {:.5g}", enum_name(each.precision), each.stated / 1e12));
-    catalogued.push_back(fmt::format("{:.5g}", each.catalogued / 1e12));
-  }
+  std::vector<std::string> peaks;
+  for (const Contradiction& each : list)
+    peaks.push_back(
+        fmt::format("{} {:.5g} ({:.5g})", enum_name(each.precision), each.stated / 1e12, each.catalogued / 1e12));
   const bool mine = draft.experiment.peak_origin == PeakOrigin::mine;
-  draft.warn(path,
-             fmt::format("the dense peaks of {} are {} TFLOP/s here, but {} in the hardware catalogue{}",
-                         part.display_name, join(ours, ", "), join(catalogued, ", "), explain(list, part)),
-             mine ? "MFU uses the stated ones, because hardware.peak_source is mine"
-                  : "MFU uses the catalogue's; hardware.peak_source: mine makes it use the stated ones");
+  draft.remark(path, "dense peaks in TFLOP/s contradict the hardware catalogue (in brackets)",
+               fmt::format("{} {}{}", part.display_name, join(peaks, ", "), explain(list, part)),
+               mine ? "MFU uses the stated ones, because hardware.peak_source is mine"
+                    : "MFU uses the catalogue's, with hardware.peak_source: mine the stated ones");
 }
 
 void check_power(Draft& draft, const PlatformSetup& setup, const HardwareSpec& part, const std::string& path) {

@@ -144,17 +144,16 @@ class LayoutResolver {
     const double whole = state_bytes(spec.zero_stage);
     if (whole <= available) return;
     const double sharded = state_bytes(3);
-    const std::string what = fmt::format(
-        "{}: weights, gradients and optimizer states of {} take {} per device, {} more than its {}, before activations",
-        path_, model_.name, format_gb(whole), format_gb(whole - available), format_gb(available));
-    const std::string hint =
-        spec.data > 1 && sharded <= available
-            ? fmt::format(
-                  "shard over the {} data-parallel ranks (zero_stage: 3, FSDP): {} per device, with {} to "
-                  "spare",
-                  spec.data, format_gb(sharded), format_gb(available - sharded))
-            : std::string("use more devices, or a larger TP or PP");
-    draft_.diagnosis.add_warning({what, origin_of(draft_.tree, path_), hint});
+    const std::string layout = fmt::format(".{}.{}", model_.name, enum_name(platform_));
+    const bool fits_sharded = spec.data > 1 && sharded <= available;
+    draft_.remark(
+        path_,
+        fmt::format("{}: weights, gradients and optimizer states alone exceed a device's memory",
+                    path_.substr(0, path_.rfind(layout))),
+        fmt::format("{}.{} {} of {}{}", model_.name, enum_name(platform_), format_gb(whole), format_gb(available),
+                    fits_sharded ? fmt::format(", sharded {}", format_gb(sharded)) : ""),
+        fits_sharded ? "shard over the data-parallel ranks (zero_stage: 3, FSDP)"
+                     : "use more devices, or a larger TP or PP");
   }
 
   Draft& draft_;

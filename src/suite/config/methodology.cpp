@@ -36,9 +36,10 @@ std::optional<Problem> choose_methodology(YamlNode& tree, bool is_older) {
   if (!is_only && (!is_older || std::ranges::find(names, chosen) == names.end())) return {};
   const std::string reason = is_only ? "the only strategy" : "the last default of the older scripts";
   (*experiment)["methodology"] = yaml_scalar(chosen, {Provenance::derived, reason});
-  return Problem{
-      fmt::format("{} is not stated: using {}, {}", k_path, chosen, reason), strategies->origin.text(),
-      is_only ? "" : fmt::format("the strategies are {}; PARALLEL or --strategy chooses one", join(names, ", "))};
+  std::erase(names, chosen);
+  return Problem{fmt::format("{} is not stated: using {}, {}{}", k_path, chosen, reason,
+                             is_only ? "" : "; PARALLEL or --strategy chooses another: " + join(names, ", ")),
+                 strategies->origin.text(), ""};
 }
 
 bool is_methodology_chosen(const YamlNode& tree) { return find_origin(tree, k_path).provenance == Provenance::derived; }

@@ -215,15 +215,33 @@ class OlderKeys {
         from.to);
   }
 
+  // "benchmarking (runs.default_num_runs as runs)": below the outermost section, which a new name of another one
+  // states.
+  static std::string describe(const Moving& each, const std::string& section) {
+    const std::string below = section + ".";
+    return fmt::format("{} as {}", each.from.substr(below.size()),
+                       each.to.starts_with(below) ? each.to.substr(below.size()) : each.to);
+  }
+
+  static std::vector<std::string> print_sections(const std::map<std::string, std::vector<std::string>>& sections) {
+    std::vector<std::string> printed;
+    for (const auto& [section, keys] : sections)
+      printed.push_back(section.empty() ? join(keys, ", ") : fmt::format("{} ({})", section, join(keys, ", ")));
+    return printed;
+  }
+
   void report() const {
-    std::vector<std::string> read, dropped;
-    for (const Moving& each : moving_) read.push_back(fmt::format("{} as {}", each.from, each.to));
-    for (const auto& [section, keys] : dropped_)
-      dropped.push_back(section.empty() ? join(keys, ", ") : fmt::format("{} ({})", section, join(keys, ", ")));
-    if (!read.empty()) diagnosis_.add_warning({"keys of the older scripts are read: " + join(read, ", "), file_, ""});
+    std::map<std::string, std::vector<std::string>> by_section;
+    for (const Moving& each : moving_) {
+      const std::string section = split_path(each.from).front();
+      by_section[section].push_back(describe(each, section));
+    }
+    const std::vector<std::string> read = print_sections(by_section), dropped = print_sections(dropped_);
+    if (!read.empty()) diagnosis_.add_warning({"older keys are read: " + join(read, ", "), file_, ""});
     if (!dropped.empty())
-      diagnosis_.add_warning({"keys of the older scripts have no effect: " + join(dropped, ", "), file_,
-                              "delete them; docs/config.md lists their replacements"});
+      diagnosis_.add_warning(
+          {"delete older keys without effect, or replace them as docs/config.md says: " + join(dropped, ", "), file_,
+           ""});
   }
 
   YamlNode& tree_;

@@ -172,10 +172,9 @@ class PlatformResolver {
       return;
     }
     if (!from.gradient_checkpointing || *from.gradient_checkpointing == *flag) return;
-    draft_.warn("platform_optimizations." + key_ + ".gradient_checkpointing",
-                fmt::format("on {}, activation_checkpointing is {} and gradient_checkpointing is {}, two names for one "
-                            "technique: the former is used",
-                            key_, *flag, *from.gradient_checkpointing));
+    draft_.remark("platform_optimizations." + key_ + ".gradient_checkpointing",
+                  "activation_checkpointing counts, not its other name gradient_checkpointing",
+                  fmt::format("{} and {} on {}", *flag, *from.gradient_checkpointing, key_));
   }
 
   void warn_recompute(const std::string& name, const raw::Flag& flag) {

@@ -176,11 +176,15 @@ bool fills(const std::string& format, std::string_view word) {
   return format.find(word) != std::string::npos;
 }
 
-void warn_shared_name(Draft& draft, const std::string& path, const std::string& format, const char* what,
+void warn_shared_name(Draft& draft, const std::string& key, const std::string& format,
                       std::initializer_list<const char*> words) {
+  const std::string path = "benchmarking.output." + key;
+  std::vector<std::string> missing;
   for (const char* word : words)
-    if (!fills(format, word) && draft.is_sound(path))
-      draft.warn(path, fmt::format("{} '{}' lacks {}: {} may overwrite each other", path, format, word, what));
+    if (!fills(format, word) && draft.is_sound(path)) missing.emplace_back(word);
+  if (!missing.empty())
+    draft.remark(path, "files may overwrite each other, by benchmarking.output",
+                 fmt::format("{} '{}' lacks {}", key, format, join(missing, " and ")));
 }
 
 void resolve_output(Draft& draft) {
@@ -199,9 +203,8 @@ void resolve_output(Draft& draft) {
     draft.fail(path + "filename_format",
                fmt::format("{}filename_format must end in .json, got '{}'", path, printable(to.result_filename)),
                "compare, export and archive read results from files of that name");
-  warn_shared_name(draft, path + "filename_format", to.result_filename, "results",
-                   {"{platform}", "{framework}", "{model}"});
-  warn_shared_name(draft, path + "log_format", to.log_filename, "logs", {"{framework}", "{model}"});
+  warn_shared_name(draft, "filename_format", to.result_filename, {"{platform}", "{framework}", "{model}"});
+  warn_shared_name(draft, "log_format", to.log_filename, {"{framework}", "{model}"});
 }
 
 void resolve_paths(Draft& draft) {

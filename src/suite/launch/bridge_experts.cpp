@@ -17,8 +17,7 @@ void add_experts(const TrainSpec& spec, Json& model) {
   model["moe_shared_expert_overlap"] = false;  // as the other frameworks; a recipe may have it
   model["moe_enable_deepep"] = false;          // an older name of the next
   if (has_flex_dispatcher(spec)) model["moe_flex_dispatcher_backend"] = std::string(enum_name(*spec.dispatcher));
-  if (spec.model.linear_bias && spec.model.mlp == MlpKind::swiglu)
-    model["bias_activation_fusion"] = false;  // Megatron Core fuses SwiGLU of weighted tokens without biases only
+  if (has_biased_swiglu(spec.model)) model["bias_activation_fusion"] = false;
 }
 
 }  // namespace

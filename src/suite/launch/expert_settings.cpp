@@ -142,6 +142,10 @@ bool has_fixed_yarn(const ModelSpec& model) {
   return *model.rope_scaling == yarn;
 }
 
+bool has_biased_swiglu(const ModelSpec& model) {
+  return model.experts && model.linear_bias && model.mlp == MlpKind::swiglu;
+}
+
 bool has_flex_dispatcher(const TrainSpec& spec) {
   return spec.dispatcher == Dispatcher::deepep || spec.dispatcher == Dispatcher::hybridep;
 }

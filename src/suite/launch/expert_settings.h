@@ -49,6 +49,9 @@ Json list_prediction_settings(const ModelSpec& model);
 // Whether MLA's rotary positions are scaled by YaRN with the numbers that Megatron Core holds as constants.
 bool has_fixed_yarn(const ModelSpec& model);
 
+// Experts whose SwiGLU has biases: Megatron Core's fused kernel of weighted tokens has none.
+bool has_biased_swiglu(const ModelSpec& model);
+
 // Whether tokens reach their experts' ranks by a fused exchange, Megatron Core's dispatcher "flex".
 bool has_flex_dispatcher(const TrainSpec& spec);
 

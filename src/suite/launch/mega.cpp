@@ -110,6 +110,7 @@ void add_experts(ArgumentList& list, const TrainSpec& spec, const fs::path& chec
   if (spec.model.prediction_layers) add_settings(list, list_prediction_settings(spec.model));
   if (!spec.model.experts) return;
   add_settings(list, list_expert_settings(spec));
+  list.flag_if(has_biased_swiglu(spec.model), "--no-bias-swiglu-fusion");
   if (!has_flex_dispatcher(spec)) return;
   if (lacks_setting(checkout, k_flex_setting)) return list.flag("--moe-enable-deepep");  // HybridEP was refused
   list.add("--moe-flex-dispatcher-backend", enum_name(*spec.dispatcher));

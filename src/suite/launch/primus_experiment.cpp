@@ -56,6 +56,7 @@ void add_experts(const TrainSpec& spec, Json& to) {
   if (spec.model.experts || spec.model.prediction_layers) to.update(list_prediction_settings(spec.model));
   if (!spec.model.experts) return;
   to.update(list_expert_settings(spec));
+  if (has_biased_swiglu(spec.model)) to["bias_swiglu_fusion"] = false;
   add_dispatcher(spec, to);
 }
 

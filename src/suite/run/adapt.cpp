@@ -119,7 +119,7 @@ class NearestRequest {
     const Forecast known = forecast(with_request(run_, request), machine_, planner_);
     if (limit != MemoryLimit::unlimited && known.missing.empty() != is_predicted_) return std::nullopt;
     const bool limited = limit != MemoryLimit::unlimited && known.device && known.missing.empty();
-    if (!is_refused(request) && (!limited || known.fits())) return request;
+    if (!is_refused(request) && (!limited || known.may_fit())) return request;
     if (!takes_some_layout(request)) return std::nullopt;
     const double bytes = !limited                         ? std::numeric_limits<double>::max()
                          : limit == MemoryLimit::to_spare ? usable_bytes(known)
@@ -146,9 +146,7 @@ class NearestRequest {
   }
 
   static LaunchRequest with_layout(LaunchRequest request, const planner::Layout& layout) {
-    const ParallelSpec asked = request.spec.parallel;
     request.spec = planner::with_layout(std::move(request.spec), layout);
-    request.spec.parallel.expert = asked.expert, request.spec.parallel.expert_tensor = asked.expert_tensor;
     fit_expert_sizes(request.spec.model, request.spec.parallel);
     return request;
   }
@@ -221,7 +219,7 @@ std::string reason_of(const Aspect& aspect, const PlannedRun& run, const LaunchR
                         spec.sequence_length};
   if (const auto broken = list_broken_rules(task, spec.parallel); !broken.empty()) return join(broken, "; ");
   const Forecast known = forecast(with_request(run, back), machine, planner);
-  if (!known.fits())
+  if (!known.may_fit())
     return fmt::format("it would need {} of {}", format_memory(known.needed), format_memory(known.device->bytes));
   return "follows from the other changes";
 }

@@ -176,7 +176,11 @@ std::string render_device_memory(const Forecast& known, const PlannedRun& run,
                               ? fmt::format("all {} ranks, {}: ", known.device->ranks, format_memory(known.needed))
                               : "";
   if (known.fits()) return fmt::format("{}fits into {}\n", who, capacity);
-  return fmt::format("{}does not fit into {}\n{}\n", who, capacity, suggest_fitting(run, known, planner));
+  const std::string found =
+      known.may_fit() ? fmt::format("may not fit into {}: states alone, {}, do, and the rest is a rough estimate",
+                                    capacity, format_memory(known.memory->states()))
+                      : fmt::format("does not fit into {}", capacity);
+  return fmt::format("{}{}\n{}\n", who, found, suggest_fitting(run, known, planner));
 }
 
 }  // namespace
@@ -253,7 +257,7 @@ std::vector<Problem> find_misfits(const SuitePlan& suite, const MachineFacts& ma
   for (const PlannedRun& run : suite.runs) {
     if (!seen.insert(name_training(run)).second) continue;  // a repeated run
     const Forecast known = forecast(run, machine, planner);
-    if (!known.fits()) problems.push_back(describe_misfit(run, known, planner));
+    if (!known.may_fit()) problems.push_back(describe_misfit(run, known, planner));
   }
   return problems;
 }

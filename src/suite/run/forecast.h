@@ -27,6 +27,8 @@ struct Forecast {
   std::optional<DeviceMemory> device;             // where it is known
   double needed = 0;                              // of the ranks that share that memory, together
   bool fits() const { return !memory || !device || needed <= device->bytes; }
+  // The rest of a mixture of experts is a rough estimate: such a run is refused where its states alone do not fit.
+  bool may_fit() const { return fits() || (workload.shape.experts && memory->states() <= device->bytes); }
 };
 // Where a run's device is known.
 std::optional<DeviceMemory> device_memory_of(const PlannedRun& run, const MachineFacts& machine);
@@ -47,7 +49,7 @@ int64_t used_threads(const PlannedRun& run, const CpuFacts& cpu);
 // configuration says how many those are.
 int64_t threads_of_rank(const LauncherSettings& launch, int64_t ranks, const CpuFacts& cpu);
 
-// One problem for each training that exceeds its devices' memory, with the nearest layout that fits.
+// One problem for each training that surely exceeds its devices' memory, with the nearest layout that fits.
 std::vector<Problem> find_misfits(const SuitePlan& suite, const MachineFacts& machine,
                                   const planner::PlannerSettings& planner);
 

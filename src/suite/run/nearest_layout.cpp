@@ -22,10 +22,10 @@ double doublings_apart(int64_t a, int64_t b) {
 
 double distance(const planner::Layout& layout, const planner::Layout& wanted) {
   constexpr double k_micro_batch = 1, k_recompute = 10, k_sharding = 100, k_grid = 1000;
-  const double grid = doublings_apart(layout.tensor, wanted.tensor) +
-                      doublings_apart(layout.pipeline, wanted.pipeline) +
-                      doublings_apart(layout.context, wanted.context) + doublings_apart(layout.chunks, wanted.chunks) +
-                      doublings_apart(layout.expert, wanted.expert);
+  const double grid =
+      doublings_apart(layout.tensor, wanted.tensor) + doublings_apart(layout.pipeline, wanted.pipeline) +
+      doublings_apart(layout.context, wanted.context) + doublings_apart(layout.chunks, wanted.chunks) +
+      doublings_apart(layout.expert, wanted.expert) + doublings_apart(layout.expert_tensor, wanted.expert_tensor);
   const auto steps = [](auto a, auto b) { return std::fabs(static_cast<double>(a) - static_cast<double>(b)); };
   return k_grid * grid + k_sharding * steps(layout.sharding, wanted.sharding) +
          k_recompute * steps(layout.recompute, wanted.recompute) +
@@ -66,12 +66,19 @@ class FitSearch {
     layout.data = wanted_.num_gpus() / (tensor * pipeline * context);
     if (pipeline != wanted_.pipeline) layout.chunks = 1, layout.ends_as_layers = false;
     if (tensor == 1) layout.sequence_parallel = false;
-    for (const int64_t expert : expert_sizes(layout)) {
-      layout.expert = expert;
-      for (const int64_t micro : divisors_of(wanted_.micro_batch)) {
-        layout.micro_batch = micro;
-        if (is_sound(layout)) try_savers(layout);
+    for (const int64_t tensor_of_experts : {wanted_.expert_tensor, int64_t{1}}) {
+      layout.expert_tensor = tensor_of_experts;
+      for (const int64_t expert : expert_sizes(layout)) {
+        layout.expert = expert;
+        try_micro_batches(layout);
       }
+    }
+  }
+
+  void try_micro_batches(planner::Layout layout) {
+    for (const int64_t micro : divisors_of(wanted_.micro_batch)) {
+      layout.micro_batch = micro;
+      if (is_sound(layout)) try_savers(layout);
     }
   }
 

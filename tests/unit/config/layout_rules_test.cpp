@@ -215,7 +215,8 @@ TEST(ExpertRules, ARemedyKeepsThemAsFarAsTheyFit) {
   for (int trial = 0; trial < 300; ++trial) {
     const LayoutTask any{trial % 2 == 0 ? mixtral() : qwen(), int64_t{1} << draw(6), 1, 64 * draw(4), 4096};
     const ParallelSpec wanted = with_experts(sizes(draw(8), draw(8), 1, draw(2)), draw(16), draw(4));
-    if (const auto sound = find_sound_layout(any, wanted)) EXPECT_TRUE(list_broken_rules(any, *sound).empty());
+    const auto sound = find_sound_layout(any, wanted);
+    EXPECT_TRUE(!sound || list_broken_rules(any, *sound).empty());
   }
 }
 

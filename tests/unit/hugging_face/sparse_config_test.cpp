@@ -211,6 +211,9 @@ TEST(SparseConfig, ReadsDeepSeekV3) {
   "quantization_config": {"fmt": "e4m3", "quant_method": "fp8"}})",
           ""),
       "config.json");
+  ModelSpec main = read.spec;
+  main.prediction_layers.reset();
+  EXPECT_EQ(count_parameters(main).total(), 671026404352);  // of transformers' DeepseekV3ForCausalLM
   const Experts& experts = *read.spec.experts;
   EXPECT_EQ(read.spec.latent_attention, (LatentAttention{1536, 512, 64, 128}));
   EXPECT_EQ(read.spec.head_dim, 128);
@@ -262,6 +265,7 @@ TEST(SparseConfig, RefusesWhatItDoesNotCompute) {
       {tiny_deepseek_v3(), R"({"topk_method": "greedy"})", "topk_method"},
       {tiny_deepseek_v3(), R"({"scoring_func": "softmax"})", "scoring_func"},
       {tiny_deepseek_v3(), R"({"moe_layer_freq": 2})", "moe_layer_freq"},
+      {tiny_deepseek_v3(), R"({"n_shared_experts": 1000000000000, "moe_intermediate_size": 1000000000000})", "at most"},
       {tiny_deepseek_v3(), R"({"rope_interleave": false})", "rope_interleave"},
       {tiny_deepseek_v3(), R"({"num_key_value_heads": 2})", "num_key_value_heads must be"},
       {tiny_deepseek_v3(), R"({"rope_scaling": {"type": "yarn", "factor": 40, "mscale_all_dim": 0.707, "mscale": 0.707},

@@ -153,6 +153,13 @@ TEST_F(ExpertsTest, LayoutsThatMegatronDoesNotTrainAreRefused) {
   EXPECT_TRUE(refuses("does not split experts that have biases"));
 }
 
+TEST_F(ExpertsTest, SwigluWithBiasesIsNotFused) {
+  EXPECT_EQ(flag("--no-bias-swiglu-fusion"), std::nullopt);
+  request_.spec.model.linear_bias = true;
+  EXPECT_EQ(flag("--no-bias-swiglu-fusion"), Values{});
+  EXPECT_FALSE(list_primus_overrides(request_)["bias_swiglu_fusion"].get<bool>());
+}
+
 TEST_F(ExpertsTest, AHybridIsRefused) {
   request_.spec.model.mamba = MambaMixers{};
   for (const Framework framework : {Framework::mega, Framework::mgds})

@@ -246,6 +246,37 @@ TEST_F(PythonFrameworkTest, RefusesWhatTheFrameworkCannotDo) {
   EXPECT_NE(complaint().find("does not train in fp8"), std::string::npos);
 }
 
+TEST_F(PythonFrameworkTest, TakesAMixtureOfExpertsOnEveryRank) {
+  ModelSpec& model = request_.spec.model;
+  model.experts = Experts{.count = 4, .per_token = 2, .ffn_hidden_size = 96, .balancing = LoadBalancing::aux_loss};
+  request_.spec.routing = Routing::balanced;
+  request_.spec.dispatcher = Dispatcher::deepep;
+  for (const Framework framework : {Framework::tran, Framework::fsdp, Framework::deep}) {
+    const LaunchPlan plan = launch(framework, request_);
+    const auto file = [&](std::string_view name) {
+      const auto found = std::ranges::find_if(plan.files, [&](const auto& each) { return each.path.ends_with(name); });
+      return found == plan.files.end() ? std::string("missing") : found->content;
+    };
+    EXPECT_EQ(parse_json(file("config.json"), "config")["model_type"], "mixtral");
+    EXPECT_NE(file("tprimat/routers.py").find("LoadCounter"), std::string::npos);
+    EXPECT_NE(file("tprimat_adapter/experts.py").find("deal_out"), std::string::npos);
+    const auto said = std::ranges::find(plan.deviations, "dispatcher", &Deviation::key);
+    ASSERT_NE(said, plan.deviations.end());
+    EXPECT_EQ(said->effective, "none");
+  }
+  request_.spec.parallel = {.data = 4, .expert = 2};
+  EXPECT_NE(complaint().find("every expert on every rank, but the layout is EP 2 ETP 1"), std::string::npos);
+  request_.spec.parallel = {};
+  model.experts->capacity_factor = 1.25;
+  EXPECT_NE(complaint().find("drops no tokens"), std::string::npos);
+  model.experts->capacity_factor.reset();
+  model.prediction_layers = 1;
+  EXPECT_NE(complaint().find("MTP"), std::string::npos);
+  model.prediction_layers.reset();
+  model.experts->groups = 2;
+  EXPECT_NE(complaint().find("groups without latent_attention"), std::string::npos);
+}
+
 // The Trainer and DeepSpeed scale the loss of fp16 on GPUs only; PyTorch itself does on a processor too.
 TEST_F(PythonFrameworkTest, Fp16IsRefusedWhereTheFrameworkHasNoLossScaling) {
   request_.spec.precision = Precision::fp16;

@@ -345,7 +345,7 @@ const KeyChange k_changes[] = {
        r.spec.model.experts = Experts{.count = 8, .per_token = 2, .ffn_hidden_size = 1024, .capacity_factor = 1.5};
        r.spec.model.latent_attention = LatentAttention{256, 128, 32, 64};
        r.spec.model.rope_scaling.reset();
-       r.spec.model.prediction_layers = 1;
+       r.spec.model.prediction_layers = 1, r.spec.model.linear_bias = true;
        r.spec.parallel.sequence_parallel = true, r.spec.parallel.expert = 2;
        r.spec.dispatcher = Dispatcher::deepep;
      }},

@@ -83,8 +83,9 @@ ModelSpec small_deepseek() {
   model.num_key_value_heads = 4;
   model.latent_attention =
       LatentAttention{.query_rank = 24, .key_value_rank = 32, .rope_head_dim = 8, .value_head_dim = 16};
-  model.experts =
-      Experts{.count = 8, .per_token = 2, .ffn_hidden_size = 48, .shared_ffn_hidden_size = 96, .first_dense_layers = 1};
+  Experts& experts = model.experts.emplace();
+  experts.count = 8, experts.per_token = 2, experts.first_dense_layers = 1;
+  experts.ffn_hidden_size = 48, experts.shared_ffn_hidden_size = 96;
   model.prediction_layers = 1;
   return model;
 }
@@ -159,17 +160,30 @@ TEST(ExpertProducts, OfLargeModelsAreMeasuredWithFewerExpertsThenFewerTokens) {
   EXPECT_TRUE(whole.experts == 8 && whole.tokens == 65536) << whole.experts << " " << whole.tokens;
 }
 
-TEST(MeasureModelProducts, RoutedExpertsAreMeasuredTogetherUnderBothLoads) {
-  const auto rate = measure_model_products(small_deepseek(), 64, ProductFormat::fp32, 1);
-  ASSERT_TRUE(rate && rate->grouped);
-  ASSERT_EQ(rate->grouped->size(), 12u);  // up and down, three passes, two loads
-  for (const GroupedRate<Measured>& each : *rate->grouped) {
+// Each product once, in a time that the test states.
+TEST(GroupedRates, RoutedExpertsAreTimedTogetherUnderBothLoads) {
+  std::vector<size_t> together;
+  std::vector<GroupedRate<Measured>> rates;
+  const std::vector<ModelGroup> groups = expert_products(small_deepseek(), 64);
+  for (const ModelGroup& group : groups)
+    add_grouped_rates(rates, group.shape, [&](const std::vector<ProductShape>& shapes) {
+      together.push_back(shapes.size());
+      for (const ProductShape& shape : shapes) make_product(shape, ProductFormat::fp32)->run();
+      return TimedProducts<Measured>(shapes.size() == 1 ? 1e-3 : 4e-3, Measured());
+    });
+  ASSERT_EQ(rates.size(), 12u);  // up and down, three passes, two loads
+  EXPECT_EQ(together, std::vector<size_t>({1, 8, 6, 1, 8, 6, 1, 8, 6, 1, 8, 6, 1, 8, 6, 1, 8, 6}));
+  for (const GroupedRate<Measured>& each : rates) {
     EXPECT_TRUE(each.experts == 8 && each.tokens == 16);
     EXPECT_EQ(each.fullest, each.load == ExpertLoad::even ? 16 : 32);
-    EXPECT_GT(each.flops_per_second, 0);
-    EXPECT_DOUBLE_EQ(each.share_of_plain, each.flops_per_second / each.plain_flops_per_second);
+    EXPECT_DOUBLE_EQ(each.flops_per_second, 2.0 * 8 * 16 * static_cast<double>(each.inputs * each.outputs) / 4e-3);
+    EXPECT_DOUBLE_EQ(each.share_of_plain, 0.25);
   }
-  EXPECT_FALSE(measure_model_products(small_llama(), 64, ProductFormat::fp32, 1)->grouped);
+  double flops = 0;
+  for (const ModelGroup& group : groups) flops += group.step_flops;
+  rates[0].flops_per_second /= 2;  // of the first group, even
+  const double alike = flops / rates[2].flops_per_second;
+  EXPECT_GT(seconds_of_groups(groups, rates), alike);
 }
 
 TEST(ModelProducts, OfLargeModelsAreMeasuredOverFewerTokens) {

@@ -124,6 +124,9 @@ TEST(PublishedMixtures, AnIndexersAttentionIsReproducedByItsFrameworksFormula) {
   const FigureCheck figure = figure_of(glm_row());
   EXPECT_EQ(figure.verdict, Standing::reproduced);
   EXPECT_EQ(figure.convention, "megatron-bridge");
+  Cells tuned = glm_row();
+  tuned["notes"] = "LoRA";
+  EXPECT_EQ(figure_of(tuned).verdict, Standing::lacking);  // the formula trains all weights
   Cells wrong = glm_row();
   wrong["tflops_per_gpu"] = "103.02";
   EXPECT_EQ(figure_of(wrong).verdict, Standing::unexplained);

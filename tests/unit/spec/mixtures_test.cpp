@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <string>
 #include <variant>
@@ -139,6 +140,33 @@ void expect_exact(const test::Row& row, const ModelSpec& model) {
   expect_router(row, model);
 }
 
+// "46.7B", "~2.8T": the printed figure is ours, rounded or cut to its digits.
+bool is_printed_as(double ours, std::string text) {
+  const double scale = text.back() == 'T' ? 1e12 : 1e9;
+  text.pop_back();
+  const size_t point = text.find('.');
+  const double unit = std::pow(10.0, point == std::string::npos ? 0.0 : -static_cast<double>(text.size() - point - 1));
+  const double printed = std::stod(text);
+  return ours / scale >= printed - unit / 2 && ours / scale < printed + unit;
+}
+
+// Totals that sources print for more than the shape, or as a name.
+const std::map<std::string, const char*> k_other_totals = {{"Llama 4 Scout 17B-16E", "109B with its vision part"},
+                                                           {"Grok-1", "314B is stated; its shape has 315.7B"}};
+
+// Published active parameters mean those with or without the embedding, which a token reads one row of.
+void expect_printed(const test::Row& row, const ModelSpec& model) {
+  const ParameterCount count = count_parameters(without_predictions(model));
+  const auto total = static_cast<double>(count.total()), active = static_cast<double>(count.active());
+  if (k_other_totals.count(row.at("model")) == 0) {
+    EXPECT_TRUE(is_printed_as(total, row.at("total_params"))) << row.at("model") << ' ' << total;
+  }
+  if (row.at("active_params").empty()) return;
+  const double without = active - static_cast<double>(count.embedding);
+  EXPECT_TRUE(is_printed_as(active, row.at("active_params")) || is_printed_as(without, row.at("active_params")))
+      << row.at("model") << ' ' << active << " or " << without;
+}
+
 void expect_close(const Close& standing) {
   const ParameterCount count = count_parameters(without_predictions(shape_of(standing.key)));
   constexpr double k_binary = 1 << 30;
@@ -158,6 +186,7 @@ TEST(Mixtures, EachRowOfThePublishedTableIsExactCloseOrNotCountable) {
     if (const auto* exact = std::get_if<Exact>(&found->second)) {
       ASSERT_TRUE(find_model(exact->key)) << "a configuration may name it: " << exact->key;
       expect_exact(row, *find_model(exact->key));
+      expect_printed(row, *find_model(exact->key));
       EXPECT_TRUE(find_counted_model(row.at("model"))) << row.at("model");
     } else if (const auto* close = std::get_if<Close>(&found->second)) {
       expect_close(*close);

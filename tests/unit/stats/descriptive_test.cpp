@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 namespace tprimat {
 namespace {
 
@@ -19,6 +21,8 @@ TEST(Descriptive, QuantileIsTypeSeven) {
   EXPECT_DOUBLE_EQ(quantile(values, 0.25), 2);
   EXPECT_DOUBLE_EQ(quantile(values, 0.95), 14.4);
   EXPECT_DOUBLE_EQ(quantile(values, 1.0), 16);
+  EXPECT_EQ(quantiles(values, std::array{0.0, 0.05, 0.25, 0.25, 0.95, 1.0}),
+            (std::vector<double>{1, quantile(values, 0.05), 2, 2, quantile(values, 0.95), 16}));
 }
 
 TEST(Descriptive, StddevHasDivisorNMinusOne) {

@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <random>
+#include <span>
 
 #include "base/error.h"
 #include "text/json_fields.h"
@@ -231,6 +233,26 @@ TEST(Json, PrintsAnObjectMemberByMember) {
   for (const auto& [key, value] : whole.items()) printer.add(key, value);
   EXPECT_EQ(std::move(printer).finish(), print_json(whole));
   EXPECT_EQ(JsonObjectPrinter().finish(), print_json(Json::object()));
+}
+
+TEST(Json, PrintsSeriesWithoutItsValues) {
+  const std::vector<double> series{0.5, std::nan(""), 3, 1e300, 1.5e-7, 0.1 + 0.2, -2.25, 0}, none;
+  JsonObjectPrinter printer(1000);
+  printer.add("series", std::span(series));
+  printer.open("nested");
+  printer.open("empty");
+  printer.close();
+  printer.add("none", std::span(none));
+  printer.close();
+  EXPECT_EQ(std::move(printer).finish(),
+            R"({
+  "series": [0.5,null,3.0,1e+300,1.5e-07,0.30000000000000004,-2.25,0.0],
+  "nested": {
+    "empty": {},
+    "none": []
+  }
+}
+)");
 }
 
 // Repeated fractions are copied, so that a neighbour's digits must not be.

@@ -3,6 +3,7 @@
 // NCCL and RCCL, which share their names: the few declarations that we need of nccl.h (2.10 and newer). The library is
 // loaded when the first group of GPUs is made (device/gpu/find_library.h).
 #include <cstddef>
+#include <cstdint>
 
 #include "comm/gpu/nccl_numbers.h"
 #include "device/gpu/runtime.h"
@@ -43,5 +44,16 @@ struct NcclCalls {
 // Of the library that is installed, loaded at the first call; shared memory's where kernels run on the processor
 // (host_nccl.cpp). Throws Error (missing component) where there is none.
 const NcclCalls& functions();
+
+// Blocks of `count` elements, one for each rank, of which each goes to its rank.
+struct Blocks {
+  const void* from;
+  void* to;
+  size_t count;
+  int type;
+  int64_t element_bytes;
+  int ranks;
+};
+Status all_to_all(const Blocks& blocks, Group group, Stream stream);
 
 }  // namespace tprimat::engine::gpu::nccl

@@ -280,8 +280,11 @@ class NcclCommunicator : public Communicator {
   TransferPtr start_all_to_all(CommBuffer from, CommBuffer to) override {
     if (!driver::is_on_device(to.data)) return host_->start_all_to_all(from, to);
     CHECK(from.type == to.type && from.count == to.count && from.count % size() == 0);
-    return all_->start(events_, "all-to-all",
-                       [&](nccl::Group group, Stream stream) { return exchange_blocks(from, to, group, stream); });
+    return all_->start(events_, "all-to-all", [&](nccl::Group group, Stream stream) {
+      return nccl::all_to_all({from.data, to.data, count_of(from) / static_cast<size_t>(size()), type_of(from.type),
+                               element_bytes(from.type), size()},
+                              group, stream);
+    });
   }
   TransferPtr start_send(CommBuffer values, int to, int tag) override {
     if (!driver::is_on_device(values.data)) return host_->start_send(values, to, tag);
@@ -327,7 +330,6 @@ class NcclCommunicator : public Communicator {
   };
 
   static size_t count_of(const CommBuffer& values) { return static_cast<size_t>(values.count); }
-  nccl::Status exchange_blocks(CommBuffer from, CommBuffer to, nccl::Group group, Stream stream) const;
   static int place_in_pair(int who, int other) { return who > other ? 1 : 0; }
   Route& route(int peer, bool sends, int tag);
   void meet(int peer);
@@ -339,23 +341,6 @@ class NcclCommunicator : public Communicator {
   std::map<RouteKey, Route*> routes_;
   bool neighbours_connected_ = false;
 };
-
-// NCCL has no all-to-all before 2.28: its sends and receives of one group go on together, that to itself too.
-nccl::Status NcclCommunicator::exchange_blocks(CommBuffer from, CommBuffer to, nccl::Group group, Stream stream) const {
-  const nccl::NcclCalls& call = nccl::functions();
-  const int64_t bytes = from.size() / size();
-  const size_t count = count_of(from) / static_cast<size_t>(size());
-  const auto block = [&](const CommBuffer& buffer, int rank) {
-    return static_cast<std::byte*>(buffer.data) + rank * bytes;
-  };
-  nccl::Status status = call.group_start();
-  for (int rank = 0; rank < size() && status == 0; ++rank) {
-    status = call.send(block(from, rank), count, type_of(from.type), rank, group, stream);
-    if (status == 0) status = call.receive(block(to, rank), count, type_of(to.type), rank, group, stream);
-  }
-  const nccl::Status ended = call.group_end();
-  return status != 0 ? status : ended;
-}
 
 Route& NcclCommunicator::route(int peer, bool sends, int tag) {
   CHECK(peer >= 0 && peer < size() && peer != rank() && tag >= 0);

@@ -111,7 +111,7 @@ TYPED_TEST(GpuCollectives, AllGatherInPlaceAndElsewhere) {
 
 TYPED_TEST(GpuCollectives, AllToAllTransposesTheBlocks) {
   const int ranks = group().size(), rank = group().rank();
-  for (const int64_t count : k_lengths) {
+  for (const int64_t count : {int64_t{0}, int64_t{1}, int64_t{7}, int64_t{4099}}) {
     std::vector<TypeParam> expected;
     for (int each = 0; each < ranks; ++each) {
       const auto theirs = values_of<TypeParam>(each, count * ranks);
@@ -164,12 +164,13 @@ TEST(GpuCommunicator, SeveralTransfersAreUnderWayAndMayBeLeftToTheirEnd) {
 // Longer than what lies between two ranks: one exchange after the other would wait for ever.
 TEST(GpuCommunicator, AllToAllsMessagesGoOnTogether) {
   const int64_t count = int64_t{9} << 17;  // of 8 bytes: 9 MiB for each rank
-  const int ranks = group().size(), rank = group().rank();
-  std::vector<int64_t> own(static_cast<size_t>(count * ranks), rank);
+  const auto pair = group().split(group().rank() / 2, group().rank());
+  if (pair->size() == 1) return;  // the last of an odd number
+  const std::vector<int64_t> own(static_cast<size_t>(count * 2), pair->rank());
   const DeviceVector<int64_t> from(own), to(std::vector<int64_t>(own.size(), -1));
-  group().all_to_all(from.data(), count, to.data());
+  pair->all_to_all(from.data(), count, to.data());
   const std::vector<int64_t> found = to.download();
-  for (int each = 0; each < ranks; ++each) {
+  for (int each = 0; each < 2; ++each) {
     EXPECT_EQ(found[static_cast<size_t>(each * count)], each);
     EXPECT_EQ(found[static_cast<size_t>((each + 1) * count - 1)], each);
   }
