@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+from torch.distributed.pipelining.stage import PipelineStage
 from torchtitan.components import optimizer as titan_optimizer
 from torchtitan.distributed.pipeline_parallel import pipeline_llm
 from torchtitan.models import deepseek_v3, gpt_oss, llama4, qwen3
@@ -219,6 +220,18 @@ def count_on_processor() -> None:
 def moes(model_parts: list[torch.nn.Module]) -> list[MoE]:
     blocks = (block for part in model_parts for block in part.layers.values())
     return [block.moe for block in blocks if getattr(block, "moe_enabled", False)]
+
+
+def count_steps_alone() -> None:
+    """A pipeline of PyTorch 2.13 learns its shapes by a pass before the first step, which torchtitan would count."""
+    own = getattr(PipelineStage, "_post_metadata_inference_cleanup", None)
+
+    def clean_up(stage: Any) -> None:
+        own(stage)
+        for moe in moes([stage.submod]):
+            moe.tokens_per_expert.zero_()
+    if own is not None:
+        PipelineStage._post_metadata_inference_cleanup = clean_up
 
 
 def balance_experts(model_parts: list[torch.nn.Module], parallel_dims: Any, optimizers: Any) -> Any:

@@ -320,6 +320,8 @@ def register(config: Any, experiment: Any, samples: Samples) -> None:
     parallelize = family.parallelize if torch.cuda.is_available() else parallelize_on_processor(family.parallelize)
     args = family.describe(experiment)
     together = config.training.local_batch_size // experiment.micro_batch_size
+    if titan_experts.is_sparse(model):
+        titan_experts.count_steps_alone()
 
     def build_dataloader(dp_rank: int, **_: Any) -> StepTokens:
         return StepTokens(experiment, samples, dp_rank, together)

@@ -168,6 +168,10 @@ AMD_CHANGES = [
     ["parallelism.wide.llama.amd.SP=true", "parallelism.wide.llama.amd.ZeRO=1"], ["models.llama.name=mistral_7b", "training.data.seq_length=8192"],
     ["models.llama.name=qwen2.5_7b"], ["models.llama.name=gpt2_124m", "training.data.seq_length=1024"],
     ["training.optimizer.schedule=linear", "training.optimizer.clip_grad_norm=0.5", "training.general.seed=7"],
+    ["models.llama.name=mixtral_8x7b", "parallelism.wide.llama.amd.SP=true", "parallelism.wide.llama.amd.EP=4",
+     "parallelism.wide.llama.amd.ETP=2", "training.dispatcher=allgather"],
+    ["models.llama.name=deepseek_v3", "parallelism.wide.llama.amd.SP=true", "parallelism.wide.llama.amd.EP=8", "training.routing=balanced"],
+    ["models.llama.name=gpt_oss_20b", "parallelism.wide.llama.amd.SP=true"],
 ]
 
 

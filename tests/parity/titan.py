@@ -29,11 +29,11 @@ CASES = [("llama", "alone", "fp32"), ("llama", "zero2", "fp32"), ("llama", "pp",
          ("llama", "tp_dp", "bf16"), ("qwen", "dp", "fp32"), ("qwen", "tp", "fp32"), ("qwen3", "dp", "fp32"), ("llama", "alone", "bf16")]
 # Key-value heads, traits and layouts of mixtures of experts. Those with a bias move it after every step.
 EXPERTS = "experts: {{count: 8, per_token: 2, ffn_hidden_size: 48{}}}"
-SPARSE = {"mixtral": (2, ", " + EXPERTS.format(", balancing: bias"), ["alone", "zero2", "pp_dp"]),
+SPARSE = {"mixtral": (2, ", " + EXPERTS.format(", balancing: bias"), ["alone", "zero2"]),
           "qwen3_moe": (2, ", qk_norm: true, " + EXPERTS.format(", layer_interval: 2"), ["alone", "dp"]),
           "deepseek": (4, ", latent_attention: {query_rank: 32, key_value_rank: 24, rope_head_dim: 8, value_head_dim: 16}, " + EXPERTS.format(
               ", first_dense_layers: 1, shared_ffn_hidden_size: 96, router_score: sigmoid, weight_scale: 2.5, balancing: bias, groups: 4, "
-              "groups_per_token: 2"), ["alone", "dp", "vp"])}
+              "groups_per_token: 2"), ["alone", "dp"])}
 
 CONFIG = """
 experiment: {{name: titan, methodology: {layout}}}
