@@ -54,6 +54,21 @@ void keep_freed_memory() {
 #endif
 }
 
+// The steps of a large log too: where they lay, the summary and the written result find memory that is in use already.
+// Those of a huge log grow so often that the holes in the heap would cost more.
+void keep_freed_steps(const std::vector<std::string>& paths) {
+#if defined(__GLIBC__)
+  constexpr uintmax_t k_huge_log = 1 << 30;
+  for (const std::string& path : paths) {
+    std::error_code error;
+    if (const uintmax_t size = fs::file_size(path, error); !error && size > k_huge_log) return;
+  }
+  ::mallopt(M_MMAP_MAX, 0);
+#else
+  static_cast<void>(paths);
+#endif
+}
+
 template <NamedEnum E>
 std::optional<E> parse_known(const std::string& word, const char* option) {
   if (word.empty()) return std::nullopt;
@@ -245,6 +260,7 @@ ExitStatus extract(const Session& session, ExtractRequest& request) {
   if (configuration) request.options.configuration = &*configuration;
   request.options.named.path = last_parts(paths.front());
   check_paths(paths, request);
+  keep_freed_steps(paths);
   request.names_output = !request.output.empty();
   if (!request.names_output) request.output = results_folder(session);
   if (request.follow) return follow_log(paths.front(), request);

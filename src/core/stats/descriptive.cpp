@@ -15,6 +15,13 @@ double autocovariance(std::span<const double> values, double centre, size_t lag)
   return sum / static_cast<double>(values.size());
 }
 
+double median_deviation(std::span<const double> values, double centre) {
+  std::vector<double> deviations;
+  deviations.reserve(values.size());
+  for (const double value : values) deviations.push_back(std::fabs(value - centre));
+  return median(deviations);
+}
+
 }  // namespace
 
 double mean(std::span<const double> values) {
@@ -56,19 +63,13 @@ double stddev(std::span<const double> values) {
   return std::sqrt(squares / static_cast<double>(values.size() - 1));
 }
 
-double median_absolute_deviation(std::span<const double> values) {
-  const double centre = median(values);
-  std::vector<double> deviations;
-  deviations.reserve(values.size());
-  for (const double value : values) deviations.push_back(std::fabs(value - centre));
-  return median(deviations);
-}
+double median_absolute_deviation(std::span<const double> values) { return median_deviation(values, median(values)); }
 
 std::vector<size_t> find_outliers(std::span<const double> values, double threshold) {
   std::vector<size_t> found;
   if (values.empty()) return found;
   const double centre = median(values);
-  const double scale = k_mad_to_sigma * std::max(median_absolute_deviation(values), 1e-3 * std::fabs(centre));
+  const double scale = k_mad_to_sigma * std::max(median_deviation(values, centre), 1e-3 * std::fabs(centre));
   for (size_t i = 0; i < values.size(); ++i)
     if (std::fabs(values[i] - centre) > threshold * scale) found.push_back(i);
   return found;

@@ -21,6 +21,7 @@ using Steps = std::span<const ExtractedStep>;
 
 // The steps of each attempt, in the order of the log.
 std::vector<Steps> split_by_attempt(const std::vector<ExtractedStep>& steps) {
+  if (!steps.empty() && steps.front().attempt == steps.back().attempt) return {Steps(steps)};  // they only grow
   std::vector<Steps> attempts;
   for (size_t begin = 0, end = 0; begin < steps.size(); begin = end) {
     while (end < steps.size() && steps[end].attempt == steps[begin].attempt) ++end;
@@ -168,8 +169,10 @@ void number_attempts(ReadLog& read) {
   for (ReadLog& run : runs) {
     if (run.log.steps.empty()) continue;
     const int64_t shift = attempts - run.log.steps.front().attempt;
-    for (ExtractedStep& step : run.log.steps)
-      step.attempt = static_cast<int16_t>(std::min<int64_t>(step.attempt + shift, std::numeric_limits<int16_t>::max()));
+    if (shift != 0)
+      for (ExtractedStep& step : run.log.steps)
+        step.attempt =
+            static_cast<int16_t>(std::min<int64_t>(step.attempt + shift, std::numeric_limits<int16_t>::max()));
     attempts = run.log.steps.back().attempt + int64_t{1};
   }
   read = std::move(runs.back());

@@ -113,8 +113,8 @@ Course longest_stretch(const Course& course, int64_t batch) {
     if (!last.empty() && (!is_same || last.back()->attempt != step->attempt)) stretches.emplace_back();
     if (is_same && step->samples_seen.finite()) stretches.back().push_back(step);
   }
-  return *std::max_element(stretches.begin(), stretches.end(),
-                           [](const Course& a, const Course& b) { return a.size() < b.size(); });
+  return std::move(*std::max_element(stretches.begin(), stretches.end(),
+                                     [](const Course& a, const Course& b) { return a.size() < b.size(); }));
 }
 
 // Half a unit of the last digit of a counter that may be rounded to three digits.

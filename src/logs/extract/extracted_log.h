@@ -33,21 +33,23 @@ struct ExtractedStep {
   bool with_evaluation = false;  // its time holds an evaluation
   bool with_checkpoint = false;  // its time holds the saving of a checkpoint
   Figure time_seconds;           // of one step
-  Figure time_low, time_high;    // s; bounds of the true time, from the rounding of the printed one
   Figure unix_time;              // of the line, s since 1970, as if its clock were UTC
   Figure loss;                   // nats; NaN if the log prints NaN, or omits the loss to indicate it
   Figure learning_rate, grad_norm, loss_scale;
-  Figure global_batch_size;          // sequences of this step
-  Figure tokens;                     // of this step, all ranks
-  Figure samples_seen, tokens_seen;  // since the start of training
-  Figure tflops_per_gpu;             // 1e12 FLOP/s, by the framework's own formula
-  Figure mfu;                        // fraction, against the framework's own peak
+  Figure global_batch_size;  // sequences of this step
+  Figure samples_seen;       // since the start of training
+  Figure tflops_per_gpu;     // 1e12 FLOP/s, by the framework's own formula
+  Figure skipped_updates;    // since the record before, where the log counts or marks them
+  // Rarer figures stand together, so that most passes over the steps of a long log leave their memory alone.
+  Figure tokens;       // of this step, all ranks
+  Figure tokens_seen;  // since the start of training
+  Figure mfu;          // fraction, against the framework's own peak
   Figure tokens_per_second, tokens_per_second_per_gpu, samples_per_second;
-  Figure skipped_updates;  // since the record before, where the log counts or marks them
   Figure power_watts_per_gpu, energy_joules_per_gpu;
   Figure memory_allocated_gb, memory_reserved_gb, memory_used_gb;  // GB = 1e9 bytes; used: as the driver counts it
   Figure expert_load, dropped_share;                               // as in StepRecord
-  Figure aux_loss, z_loss;  // of a mixture's router, as the log prints them: maybe without their coefficients
+  Figure aux_loss, z_loss;     // of a mixture's router, as the log prints them: maybe without their coefficients
+  Figure time_low, time_high;  // s; bounds of the true time, from the rounding of the printed one
 };
 
 // A figure of a step by its name in a log.

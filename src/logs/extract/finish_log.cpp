@@ -40,19 +40,17 @@ void drop_repeated_skips(const ExtractedLog& log, ExtractedLog& common) {
 }
 
 // A record's time is the mean over the steps since the record before, where the log reports every n-th.
-void set_intervals(ExtractedLog& log) {
-  for (size_t i = 0; i < log.steps.size(); ++i) {
-    ExtractedStep& step = log.steps[i];
-    if (step.mean_of != 1 || step.single) continue;
-    const bool follows = i > 0 && log.steps[i - 1].attempt == step.attempt;
-    const bool leads = i + 1 < log.steps.size() && log.steps[i + 1].attempt == step.attempt;
-    int64_t interval = 1;
-    if (follows)
-      interval = step.step - log.steps[i - 1].step;
-    else if (leads && log.steps[i + 1].step - step.step == step.step)
-      interval = step.step;  // the first record of a run from its start: 10, 20, ...
-    if (interval > 1 && interval <= 1'000'000) step.mean_of = static_cast<int32_t>(interval);
-  }
+void set_interval(ExtractedLog& log, size_t i) {
+  ExtractedStep& step = log.steps[i];
+  if (step.mean_of != 1 || step.single) return;
+  const bool follows = i > 0 && log.steps[i - 1].attempt == step.attempt;
+  const bool leads = i + 1 < log.steps.size() && log.steps[i + 1].attempt == step.attempt;
+  int64_t interval = 1;
+  if (follows)
+    interval = step.step - log.steps[i - 1].step;
+  else if (leads && log.steps[i + 1].step - step.step == step.step)
+    interval = step.step;  // the first record of a run from its start: 10, 20, ...
+  if (interval > 1 && interval <= 1'000'000) step.mean_of = static_cast<int32_t>(interval);
 }
 
 // Steps after which an evaluation or a checkpoint was reported, up to the next record.
@@ -78,38 +76,54 @@ void drop_usual_label(ExtractedLog& log, bool ExtractedStep::*label) {
 }
 
 // Every NaN loss or gradient norm is an event, even if the dialect does not report it.
-void add_nan_events(ExtractedLog& log) {
-  std::set<int64_t> told;
-  for (const LogEvent& event : log.events)
-    if (event.kind == EventKind::nan) told.insert(event.step);
-  std::vector<LogEvent> events;
-  for (const ExtractedStep& step : log.steps) {
-    const bool nan_loss = step.loss && std::isnan(*step.loss), nan_norm = step.grad_norm && std::isnan(*step.grad_norm);
-    if ((!nan_loss && !nan_norm) || told.count(step.step) > 0) continue;
-    if (++log.event_counts[EventKind::nan] <= k_max_events)
-      events.push_back({EventKind::nan,
-                        step.line,
-                        step.rank,
-                        step.step,
-                        {},
-                        {},
-                        nan_loss ? "the loss is not a number" : "the gradient norm is not a number"});
+class NanEvents {
+ public:
+  explicit NanEvents(const ExtractedLog& log) {
+    for (const LogEvent& event : log.events)
+      if (event.kind == EventKind::nan) told_.insert(event.step);
   }
-  const auto middle = static_cast<std::ptrdiff_t>(log.events.size());
-  std::move(events.begin(), events.end(), std::back_inserter(log.events));
-  std::inplace_merge(log.events.begin(), log.events.begin() + middle, log.events.end(), by_line);
-}
+  void look_at(const ExtractedStep& step, ExtractedLog& log) {
+    const bool nan_loss = step.loss && std::isnan(*step.loss), nan_norm = step.grad_norm && std::isnan(*step.grad_norm);
+    if ((!nan_loss && !nan_norm) || told_.count(step.step) > 0) return;
+    if (++log.event_counts[EventKind::nan] <= k_max_events)
+      events_.push_back({EventKind::nan,
+                         step.line,
+                         step.rank,
+                         step.step,
+                         {},
+                         {},
+                         nan_loss ? "the loss is not a number" : "the gradient norm is not a number"});
+  }
+  void add_to(ExtractedLog& log) {
+    const auto middle = static_cast<std::ptrdiff_t>(log.events.size());
+    std::move(events_.begin(), events_.end(), std::back_inserter(log.events));
+    std::inplace_merge(log.events.begin(), log.events.begin() + middle, log.events.end(), by_line);
+  }
+
+ private:
+  std::set<int64_t> told_;
+  std::vector<LogEvent> events_;
+};
 
 // A negative time comes from damage or from a clock that was set back.
-void drop_impossible_times(ExtractedLog& log) {
+bool drop_impossible_time(ExtractedStep& step) {
+  if (!(*step.time_seconds < 0)) return false;
+  step.time_seconds = step.time_low = step.time_high = {};
+  step.time_source = TimeSource::none;
+  return true;
+}
+
+// In one pass, as the steps of a long log do not fit into the cache.
+void settle_steps(ExtractedLog& log) {
+  NanEvents nans(log);
   int64_t dropped = 0;
-  for (ExtractedStep& step : log.steps) {
-    if (!(*step.time_seconds < 0)) continue;
-    step.time_seconds = step.time_low = step.time_high = {};
-    step.time_source = TimeSource::none;
-    ++dropped;
+  for (size_t i = 0; i < log.steps.size(); ++i) {
+    dropped += drop_impossible_time(log.steps[i]) ? 1 : 0;
+    set_interval(log, i);
+    nans.look_at(log.steps[i], log);
   }
   if (dropped > 0) log.notes.push_back(fmt::format("{} negative step times are ignored", dropped));
+  nans.add_to(log);
 }
 
 // Of two runs that write to one log at their own speeds, each record of the slower one goes back, and the next of the
@@ -135,6 +149,7 @@ std::string find_mixture(const ExtractedLog& log) {
   if (2 * log.disputed > std::ssize(log.steps))
     return fmt::format("{} steps are reported twice with different losses and times", log.disputed);
   const int64_t restarts = log.steps.back().attempt - log.steps.front().attempt;
+  if (restarts == 0) return "";
   const int64_t not_real = count_false_restarts(log.steps);
   if (not_real < k_enough || 2 * not_real <= restarts) return "";
   return fmt::format("after {} of {} returns to an earlier step, the next record jumps past the step reached before",
@@ -165,9 +180,7 @@ void merge_common(ExtractedLog& log, ExtractedLog common) {
 
 void label_steps(ExtractedLog& log, const Dialect* dialect) {
   log.mixed = find_mixture(log);
-  drop_impossible_times(log);
-  set_intervals(log);
-  add_nan_events(log);
+  settle_steps(log);
   if (dialect != nullptr && dialect->labels_own_pauses) {
     drop_usual_label(log, &ExtractedStep::with_evaluation);
     return drop_usual_label(log, &ExtractedStep::with_checkpoint);

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <utility>
 
 #include "base/clock.h"
 #include "extract/common/failure_cause.h"
@@ -279,8 +280,10 @@ bool starts_trainer_of(Framework outer, Framework inner) {
   return std::ranges::any_of(k_starts, [&](const auto& each) { return each.first == outer && each.second == inner; });
 }
 
-RunResult make_result(const ReadLog& read, const std::string& path, const KnownFacts& known) {
-  RunResult result;
+namespace {
+
+// All that the log says, before it is summarised. Gives what the summary needs beside it.
+SummaryOptions describe_log(RunResult& result, const ReadLog& read, const std::string& path, const KnownFacts& known) {
   const Course course = final_course(read.log);
   StatedFacts stated{read.log.facts, read.log.settings};
   LoggedFacts& facts = stated.facts;
@@ -313,10 +316,29 @@ RunResult make_result(const ReadLog& read, const std::string& path, const KnownF
   judge_end(result, read);
   SummaryOptions options{known.fixed_warmup_steps, {}, known.usd_per_hour};
   if (facts.gpu_name && facts.precision) options.peak = choose_peak(known.peaks, *facts.gpu_name, *facts.precision);
+  return options;
+}
+
+RunResult summarised(RunResult result, const SummaryOptions& options) {
   summarise_run(result, options);
   compare_with_reported(result);
   explain_missing_mfu(result);
   return result;
+}
+
+}  // namespace
+
+RunResult make_result(const ReadLog& read, const std::string& path, const KnownFacts& known) {
+  RunResult result;
+  const SummaryOptions options = describe_log(result, read, path, known);
+  return summarised(std::move(result), options);
+}
+
+RunResult make_result(ReadLog&& read, const std::string& path, const KnownFacts& known) {
+  RunResult result;
+  const SummaryOptions options = describe_log(result, read, path, known);
+  std::vector<ExtractedStep>().swap(read.log.steps);
+  return summarised(std::move(result), options);
 }
 
 namespace {

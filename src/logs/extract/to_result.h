@@ -33,6 +33,8 @@ bool starts_trainer_of(Framework outer, Framework inner);
 // failure, is not a complete run. The user's facts fill gaps of the log; if they contradict it, the log wins, with a
 // warning.
 RunResult make_result(const ReadLog& read, const std::string& path, const KnownFacts& known);
+// As above, and gives the memory of the steps back before the summary needs its own.
+RunResult make_result(ReadLog&& read, const std::string& path, const KnownFacts& known);
 
 // Warns of names that no catalogue knows: figures are missing, and the name may be a typo.
 void warn_about_unknown_names(RunResult& result, const KnownFacts& known);

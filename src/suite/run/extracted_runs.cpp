@@ -143,14 +143,14 @@ void keep_facts_of_result(const RunResult& older, RunResult& result) {
 
 std::vector<RunResult> extract_runs(const std::string& path, const ExtractOptions& asked) {
   std::vector<RunResult> results;
-  for (const logs::ReadLog& read : logs::choose_attempts(logs::read_log(path, {asked.format}), asked.attempts)) {
+  for (logs::ReadLog& read : logs::choose_attempts(logs::read_log(path, {asked.format}), asked.attempts)) {
     ExtractOptions options = asked;
     std::string label;
     const std::optional<RunResult> older = find_older_result(read, path);
     if (older) add_facts_of_name(read, *older, options, label);
     const ConfiguredFacts facts = known_facts(read, path, options);
     if (!facts.family.empty()) label = facts.family;
-    results.push_back(logs::make_result(read, path, facts.known));
+    results.push_back(logs::make_result(std::move(read), path, facts.known));
     if (!label.empty()) results.back().model_info.name = label;
     if (older) keep_facts_of_result(*older, results.back());
     for (const std::string& warning : facts.warnings) add_warning(results.back(), warning);
