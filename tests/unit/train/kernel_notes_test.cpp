@@ -18,6 +18,7 @@ class SecondOfTwo : public Communicator {
   }
   TransferPtr start_all_gather(CommBuffer, CommBuffer) override { return nullptr; }
   TransferPtr start_reduce_scatter(CommBuffer, CommBuffer) override { return nullptr; }
+  TransferPtr start_all_to_all(CommBuffer, CommBuffer) override { return nullptr; }
   TransferPtr start_send(CommBuffer, int, int) override { return nullptr; }
   TransferPtr start_receive(CommBuffer, int, int) override { return nullptr; }
   void broadcast(CommBuffer, int) override {}
