@@ -93,7 +93,7 @@ class StepRecorder:
         loss (mean over the step's tokens, nats), learning_rate, grad_norm (global L2 norm before clipping), loss_scale,
         validation_loss, tokens (of all ranks, where it is not tokens_per_step), skipped (True: the update was left
         out). Of a mixture of experts: expert_load (tokens of the fullest expert / mean, averaged over the layers),
-        dropped_share (of the tokens' expert places, 0 to 1), aux_loss and z_loss (as added to the loss: coefficient
+        dropped_share (of the token-expert assignments, 0 to 1), aux_loss and z_loss (as added to the loss: coefficient
         included). Numbers or tensors; NaN is written as null, None is left out.
         """
         return self.write(self.stop_clock(step), **figures)

@@ -92,10 +92,10 @@ def check_routers(routers: list[Any], model: Any) -> None:
     expected = (model.num_layers - shape.first_dense_layers) // shape.layer_interval if shape else 0
     found = {(each.weight.shape[0], each.top_k) for each in routers}
     if len(routers) != expected or found - {(shape.count, shape.per_token) if shape else None}:
-        raise SystemExit(f"error: the model has {len(routers)} layers of known routers with (experts, per token) "
-                         f"{sorted(found)}, and the experiment has {expected} layers"
+        raise SystemExit(f"error: the model has {len(routers)} layers with known routers, (experts, experts per token) "
+                         f"{sorted(found)}, but the experiment has {expected} layers"
                          + (f" with ({shape.count}, {shape.per_token})" if shape else "")
-                         + "; take weights of the experiment's shape, and Transformers 5")
+                         + "; use initial_weights of the experiment's shape, and Transformers 5")
     if shape and shape.balancing == "bias" and not all(hasattr(each, BIAS) for each in routers):
         raise SystemExit(f"error: balancing is bias, but these routers have no {BIAS}; choose aux_loss or none")
 

@@ -21,7 +21,7 @@ constexpr const char* k_estimate_examples =
     "  tprimat estimate --flops deepseek_v3 --seq 4096 --recompute selective --json\n"
     "  tprimat estimate --flops gpt3_175b --tp 8                 with the vocabulary padded as in Megatron-LM, TP 8\n"
     "  tprimat estimate --memory llama                           memory of the configured layout, part by part\n"
-    "  tprimat estimate --memory mixtral --expert-load 1.5       where the fullest rank takes half more than the mean\n"
+    "  tprimat estimate --memory mixtral --expert-load 1.5       where the fullest rank has 1.5 times the mean\n"
     "  tprimat estimate --validate results.tsv                   recomputes published TFLOP/s, MFU and HFU\n";
 
 struct MemoryRequest {
@@ -117,7 +117,7 @@ void add_memory_options(CommandLine& verb, MemoryRequest& request, Option* flops
       ->type_name("NAME")
       ->needs(memory);
   verb.add_option("--expert-load", request.expert_load,
-                  "With --memory, of a mixture of experts: tokens on the fullest rank of the experts over the mean")
+                  "With --memory, for a mixture of experts: tokens on the fullest rank over the mean")
       ->check(number_from(1.0, 1e4))
       ->type_name("FACTOR")
       ->capture_default_str()

@@ -19,7 +19,7 @@ constexpr const char* k_probe_examples =
     "  tprimat probe                                     matrix products and memory, about 12 s\n"
     "  tprimat probe --threads 1 --json\n"
     "  tprimat probe --model llama                       the matrix products of a configured model\n"
-    "  tprimat probe --model mixtral_8x7b                of the catalogue; those of routed experts in groups\n"
+    "  tprimat probe --model mixtral_8x7b                a model of the catalogue; routed experts in groups\n"
     "  tprimat probe --device nvd                        this machine's first NVIDIA GPU, about a minute\n"
     "  mpirun -n 2 tprimat probe --collectives           collectives over MPI, about 10 s\n";
 

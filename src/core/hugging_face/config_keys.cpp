@@ -90,7 +90,7 @@ class RopeObject {
       findings_.require(keys_.number(key, 0.0) == 1.0,
                         fmt::format("{}: {} is {}, but with latent attention only 1 is supported", where_, key,
                                     keys_.number(key, 0.0)),
-                        "leave the scaling out where sequences are no longer than those of the first training");
+                        "leave rope_scaling out if sequences are no longer than those of the first training");
     keys_.require("attention_factor", 1.0);
   }
 

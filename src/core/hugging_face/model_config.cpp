@@ -64,7 +64,7 @@ class ConfigReader {
   // The public files of DeepSeek-V3 and gpt-oss have quantised weights; only the shape is read of such models.
   void check_common(bool sparse) {
     if (keys_.find("quantization_config") != nullptr && sparse)
-      model_.notes.push_back("quantization_config is there; a model's shape has no number format");
+      model_.notes.push_back("quantization_config is ignored: a model's shape has no number format");
     else if (keys_.find("quantization_config") != nullptr)
       keys_.refuse("quantization_config", "take the model in its original number format");
     keys_.require("add_cross_attention", false);
@@ -226,7 +226,7 @@ class ConfigReader {
                       std::all_of(types.begin(), types.end(), [&](const Json& type) { return type == types.front(); });
     const bool sliding = fits && types.front() == "sliding_attention";
     if (!fits || (!sliding && types.front() != "full_attention") || (sliding && !has_window))
-      keys_.refuse("layer_types", "have full_attention in all layers, or sliding_attention with a sliding_window");
+      keys_.refuse("layer_types", "use full_attention in all layers, or sliding_attention with a sliding_window");
     return sliding;
   }
 

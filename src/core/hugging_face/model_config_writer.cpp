@@ -108,7 +108,7 @@ void refuse_parts_of_sparse_models(const ModelSpec& model) {
   if (model.mamba) throw no_family("Mamba mixers are not supported");
   if (model.attention_sinks.value_or(false)) throw no_family("attention_sinks are not supported");
   if (model.full_attention_layers) throw no_family("full_attention_layers beside a sliding window");
-  if (model.prediction_layers.value_or(0) > 0) throw no_family("prediction_layers are DeepSeek-V3's");
+  if (model.prediction_layers.value_or(0) > 0) throw no_family("only DeepSeek-V3 has prediction_layers");
 }
 
 }  // namespace

@@ -31,14 +31,15 @@ void refuse_foreign_parts(const ModelSpec& model) {
       "",
       {{model.mamba.has_value(), "Mamba mixers are not supported"},
        {model.attention_sinks.value_or(false),
-        "attention_sinks are gpt-oss's, which also clamps its SwiGLU, and a model's shape does not state that"},
+        "attention_sinks: only gpt-oss has them, and no shape describes its clamped SwiGLU"},
        {model.full_attention_layers.has_value(), "experts together with full_attention_layers beside a sliding window"},
        {model.norm != NormKind::rms || model.mlp != MlpKind::swiglu || model.position != PositionKind::rope,
         "experts need norm rms, mlp swiglu and position rope"},
        {model.linear_bias, "experts together with linear_bias"},
-       {experts.latent_size.has_value(), "experts.latent_size: no family has experts of another width"},
+       {experts.latent_size.has_value(), "experts.latent_size: no family supports it"},
        {experts.capacity_factor.has_value(), "experts.capacity_factor: no family drops tokens"},
-       {model.shared_prediction.value_or(false), "shared_prediction: no family's layers of prediction share weights"}});
+       {model.shared_prediction.value_or(false),
+        "shared_prediction: in no family do prediction_layers share weights"}});
 }
 
 // DeepSeek: latent attention.
@@ -57,16 +58,16 @@ HuggingFaceFamily find_latent_family(const ModelSpec& model) {
   if (v3) {
     refuse_if_any("DeepSeek-V3",
                   {{experts.count % experts.groups != 0 || experts.count / experts.groups < 2,
-                    "ranks groups by their two best experts, so that each needs two: lower experts.groups"}});
+                    "ranks groups by their two best experts, so each group needs two: lower experts.groups"}});
     return HuggingFaceFamily::deepseek_v3;
   }
   refuse_if_any(
       "DeepSeek-V2",
       {{experts.normalize_weights, "does not normalise weights after a softmax: set normalize_weights: false"},
-       {experts.balancing == LoadBalancing::bias, "has no bias of its scores: choose another balancing"},
+       {experts.balancing == LoadBalancing::bias, "has no balancing by bias: choose another balancing"},
        {experts.groups > 1 && experts.count % experts.groups != 0, "needs groups of equal size"},
        {model.prediction_layers.value_or(0) > 0, "has no prediction_layers"},
-       {model.hidden_size % model.num_attention_heads != 0, "needs a hidden_size that the heads divide"}});
+       {model.hidden_size % model.num_attention_heads != 0, "needs a hidden_size that num_attention_heads divides"}});
   return HuggingFaceFamily::deepseek_v2;
 }
 

@@ -94,7 +94,7 @@ class SparseReader {
     if (first < layers && before >= 0 && fits(dense, before, interval)) return set_dense_layers(before, interval);
     if (first < layers && fits(dense, first, 1)) return set_dense_layers(first, 1);
     keys_.refuse(listed != nullptr ? "mlp_only_layers" : "decoder_sparse_step",
-                 "dense layers may be the first ones, and experts in each n-th after them");
+                 "place dense layers first, then experts in every n-th layer");
   }
 
   static bool fits(const std::vector<bool>& dense, int64_t first, int64_t interval) {

@@ -22,16 +22,17 @@ struct ExpertFigures {
   static constexpr auto fields() {
     using E = ExpertFigures;
     return field_list(
-        field("routing", &E::routing, "who chose the experts: learned, or balanced by force; absent: not known"),
+        field("routing", &E::routing,
+              "choice of the experts: learned by the router, or balanced (forced balance); absent: unknown"),
         field("dispatcher", &E::dispatcher, "how tokens reached the ranks of their experts"),
-        field("load", &E::load, "tokens of the fullest expert / mean, over the layers and steady steps"),
-        field("dropped_share", &E::dropped_share, "share of the tokens' expert places dropped for want of capacity"),
+        field("load", &E::load, "tokens of the fullest expert / mean of the experts, over the layers and steady steps"),
+        field("dropped_share", &E::dropped_share, "share of the token-expert assignments dropped for lack of capacity"),
         field("aux_loss", &E::aux_loss, "router's balancing loss, coefficient included"),
-        field("z_loss", &E::z_loss, "loss of the router's logits, coefficient included"),
+        field("z_loss", &E::z_loss, "router z-loss, coefficient included"),
         field("load_values", &E::load_values, "load of each step"),
         field("dropped_values", &E::dropped_values, "dropped share of each step"),
         field("aux_loss_values", &E::aux_loss_values, "balancing loss of each step"),
-        field("z_loss_values", &E::z_loss_values, "loss of the router's logits of each step"));
+        field("z_loss_values", &E::z_loss_values, "router z-loss of each step"));
   }
 };
 

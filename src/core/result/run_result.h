@@ -202,7 +202,7 @@ struct RunResult {
         field("warmup", &R::warmup, "steps left out of the steady state"),
         field("statistics", &R::statistics, "of the steady step times"),
         field("derived", &R::derived, "figures computed from the above by named formulas"),
-        field("experts", &R::experts, "routing of a mixture of experts; absent: nothing is known of it"),
+        field("experts", &R::experts, "routing of a mixture of experts; absent: unknown"),
         field("time_to_train", &R::time_to_train, "time to a target quality; absent: the training has none"),
         field("prediction", &R::prediction, "the planner's prediction for the run; absent: none was made"),
         field("telemetry", &R::telemetry, "readings of the machine's sensors"),

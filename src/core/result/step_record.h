@@ -31,22 +31,23 @@ struct StepRecord {
 
   static constexpr auto fields() {
     using S = StepRecord;
-    return field_list(field("step", &S::step, "number of the step, from 1"),
-                      field("time_seconds", &S::time_seconds, "duration of the step, s"),
-                      field("loss", &S::loss, "mean loss over the step's tokens, nats; null is NaN"),
-                      field("learning_rate", &S::learning_rate, "learning rate of the update"),
-                      field("grad_norm", &S::grad_norm, "global L2 norm of the gradient before clipping"),
-                      field("tokens", &S::tokens, "tokens of the step over all ranks"),
-                      field("memory_allocated_gb", &S::memory_allocated_gb, "memory the trainer allocated, GB"),
-                      field("memory_reserved_gb", &S::memory_reserved_gb, "memory its allocator holds, GB"),
-                      field("loss_scale", &S::loss_scale, "loss scale of the step (fp16)"),
-                      field("skipped", &S::skipped, "the update was left out"),
-                      field("validation_loss", &S::validation_loss, "loss on the validation split, nats"),
-                      field("expert_load", &S::expert_load, "tokens of the fullest expert / mean, over the layers"),
-                      field("dropped_share", &S::dropped_share, "share of the tokens' expert places that were dropped"),
-                      field("aux_loss", &S::aux_loss, "router's balancing loss, coefficient included"),
-                      field("z_loss", &S::z_loss, "loss of the router's logits, coefficient included"),
-                      field("unix_time", &S::unix_time, "end of the step, s since 1970"));
+    return field_list(
+        field("step", &S::step, "number of the step, from 1"),
+        field("time_seconds", &S::time_seconds, "duration of the step, s"),
+        field("loss", &S::loss, "mean loss over the step's tokens, nats; null is NaN"),
+        field("learning_rate", &S::learning_rate, "learning rate of the update"),
+        field("grad_norm", &S::grad_norm, "global L2 norm of the gradient before clipping"),
+        field("tokens", &S::tokens, "tokens of the step over all ranks"),
+        field("memory_allocated_gb", &S::memory_allocated_gb, "memory the trainer allocated, GB"),
+        field("memory_reserved_gb", &S::memory_reserved_gb, "memory its allocator holds, GB"),
+        field("loss_scale", &S::loss_scale, "loss scale of the step (fp16)"),
+        field("skipped", &S::skipped, "the update was left out"),
+        field("validation_loss", &S::validation_loss, "loss on the validation split, nats"),
+        field("expert_load", &S::expert_load, "tokens of the fullest expert / mean, over the layers"),
+        field("dropped_share", &S::dropped_share, "share of the token-expert assignments that were dropped"),
+        field("aux_loss", &S::aux_loss, "router's balancing loss, coefficient included"),
+        field("z_loss", &S::z_loss, "router z-loss, coefficient included"),
+        field("unix_time", &S::unix_time, "end of the step, s since 1970"));
   }
 };
 

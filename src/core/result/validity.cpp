@@ -233,7 +233,7 @@ void check_experts(RunResult& result) {
   for (const auto& [series, what] : {std::pair{&ExpertFigures::load_values, "loads of experts"},
                                      {&ExpertFigures::dropped_values, "shares of dropped tokens"},
                                      {&ExpertFigures::aux_loss_values, "balancing losses"},
-                                     {&ExpertFigures::z_loss_values, "losses of router logits"}})
+                                     {&ExpertFigures::z_loss_values, "router z-losses"}})
     if (experts.*series) check_length(result, (experts.*series)->size(), what);
   constexpr double k_rounding = 1e-6;
   if (experts.load && !(*experts.load >= 1 - k_rounding)) {

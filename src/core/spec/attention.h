@@ -16,9 +16,9 @@ struct LatentAttention {
 
   static constexpr auto fields() {
     using L = LatentAttention;
-    return field_list(field("query_rank", &L::query_rank, "width of the narrow product of queries; 0: none"),
-                      field("key_value_rank", &L::key_value_rank, "width of the narrow product of keys and values"),
-                      field("rope_head_dim", &L::rope_head_dim, "part of a head with rotary positions"),
+    return field_list(field("query_rank", &L::query_rank, "rank of the low-rank projection of queries; 0: none"),
+                      field("key_value_rank", &L::key_value_rank, "rank of the low-rank projection of keys and values"),
+                      field("rope_head_dim", &L::rope_head_dim, "rotary part of a head"),
                       field("value_head_dim", &L::value_head_dim, "width of a head's values"));
   }
   bool operator==(const LatentAttention&) const = default;

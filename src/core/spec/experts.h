@@ -76,21 +76,22 @@ struct Experts {
         field("per_token", &E::per_token, "experts that each token is routed to"),
         field("ffn_hidden_size", &E::ffn_hidden_size, "inner width of a routed expert"),
         field("shared_ffn_hidden_size", &E::shared_ffn_hidden_size,
-              "inner width of the experts that every token passes, together; 0: none"),
+              "total inner width of the shared experts, which every token passes; 0: none"),
         field("shared_gate", &E::shared_gate, "the shared experts' output is scaled by a learned gate"),
-        field("first_dense_layers", &E::first_dense_layers, "first layers, which have a dense MLP instead"),
-        field("layer_interval", &E::layer_interval, "of the layers after them each n-th has experts"),
+        field("first_dense_layers", &E::first_dense_layers, "first layers with a dense MLP instead of experts"),
+        field("layer_interval", &E::layer_interval, "of the layers after the first dense ones, every n-th has experts"),
         field("latent_size", &E::latent_size, "width of the routed experts' input and output; absent: hidden_size"),
-        field("router_score", &E::router_score, "what the router makes of its logits"),
+        field("router_score", &E::router_score, "function that turns the router's logits into scores"),
         field("normalize_weights", &E::normalize_weights, "the weights of the chosen experts add up to 1"),
-        field("weight_scale", &E::weight_scale, "factor of the chosen experts' weights"),
+        field("weight_scale", &E::weight_scale, "factor that scales the chosen experts' weights"),
         field("groups", &E::groups, "groups of experts"),
         field("groups_per_token", &E::groups_per_token, "groups from which a token's experts are chosen"),
-        field("balancing", &E::balancing, "what keeps the experts' load even"),
-        field("aux_loss_coefficient", &E::aux_loss_coefficient, "factor of the balancing loss"),
-        field("z_loss_coefficient", &E::z_loss_coefficient, "factor of the loss of the router's logits"),
+        field("balancing", &E::balancing, "method that balances the experts' load"),
+        field("aux_loss_coefficient", &E::aux_loss_coefficient, "coefficient of the balancing loss"),
+        field("z_loss_coefficient", &E::z_loss_coefficient, "coefficient of the router z-loss"),
         field("capacity_factor", &E::capacity_factor,
-              "an expert takes at most this times the mean load, and drops the rest; absent: drops nothing"));
+              "an expert takes at most this multiple of the mean number of tokens and drops the rest; absent: it drops "
+              "none"));
   }
   bool operator==(const Experts&) const = default;
 };

@@ -38,7 +38,7 @@ void check_router(Findings& findings, const Experts& experts) {
                    fmt::format("experts.per_token must be between 1 and experts.count {}, got {}", experts.count,
                                experts.per_token));
   findings.require(experts.groups >= 1 && experts.count % experts.groups == 0,
-                   fmt::format("experts.count {} does not divide into {} groups", experts.count, experts.groups),
+                   fmt::format("experts.count {} cannot be divided into {} groups", experts.count, experts.groups),
                    "each group has the same number of experts");
   findings.require(experts.groups_per_token >= 1 && experts.groups_per_token <= experts.groups,
                    fmt::format("experts.groups_per_token must be between 1 and experts.groups {}, got {}",
@@ -56,7 +56,7 @@ void check_router(Findings& findings, const Experts& experts) {
   if (experts.capacity_factor)
     findings.require(*experts.capacity_factor > 0 && std::isfinite(*experts.capacity_factor),
                      fmt::format("experts.capacity_factor must be above 0, got {}", *experts.capacity_factor),
-                     "leave it out where no token is dropped");
+                     "leave it out if no token is dropped");
 }
 
 void check_expert_layers(Findings& findings, const ModelSpec& model) {

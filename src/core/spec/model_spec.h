@@ -107,7 +107,7 @@ struct ModelSpec {
         field("norm_eps", &M::norm_eps, "epsilon inside the norm's square root"),
         field("sliding_window", &M::sliding_window, "keys each query sees, in tokens"),
         field("full_attention_layers", &M::full_attention_layers, "layers that ignore the sliding window"),
-        field("attention_sinks", &M::attention_sinks, "each head has a learned logit that takes attention away"),
+        field("attention_sinks", &M::attention_sinks, "each head has a learned sink logit in its softmax"),
         field("latent_attention", &M::latent_attention, "multi-head latent attention (MLA)"),
         field("mamba", &M::mamba, "Mamba-2 mixers of a hybrid"),
         field("experts", &M::experts, "mixture of experts; absent: a dense model"),

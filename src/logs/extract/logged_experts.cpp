@@ -47,7 +47,7 @@ bool read_layer_frequency(const DumpedSettings& dump, int64_t num_layers, Expert
   }
   if (pattern && static_cast<int64_t>(pattern->size()) == num_layers && describe_pattern(*pattern, experts))
     return true;
-  why_not = fmt::format("its layers with experts (moe_layer_freq {}) have no plain pattern", text.substr(0, 80));
+  why_not = fmt::format("its layers with experts (moe_layer_freq {}) follow no supported pattern", text.substr(0, 80));
   return false;
 }
 
@@ -109,8 +109,7 @@ bool read_megatron_deepspeed(const DumpedSettings& dump, ModelSpec& model, std::
   Experts& experts = *model.experts;
   const auto per_token = dump.whole({"topk"});
   if (!per_token || dump.word({"mlp_type"}) == "residual") {
-    why_not =
-        per_token ? "each token passes a dense MLP beside its expert (mlp_type residual)" : "it does not state topk";
+    why_not = per_token ? "each token also passes a dense MLP (mlp_type residual)" : "it does not state topk";
     return false;
   }
   experts.per_token = *per_token;
@@ -152,7 +151,7 @@ bool read_hugging_face_layers(const DumpedSettings& dump, Experts& experts, std:
   const std::string_view dense = dump.word({"mlp_only_layers"});
   const bool is_plain = (dense.empty() || dense == "[]") && dump.whole({"moe_layer_freq"}).value_or(1) == 1;
   if (!is_plain)
-    why_not = fmt::format("its layers with experts ({}) have no plain pattern",
+    why_not = fmt::format("its layers with experts ({}) follow no supported pattern",
                           dense.empty() ? "moe_layer_freq" : "mlp_only_layers");
   return is_plain;
 }
@@ -279,7 +278,7 @@ bool read_mixers(const DumpedSettings& dump, ModelSpec& model, std::string& why_
                                static_cast<int64_t>(pattern.size());
   const bool fits = static_cast<int64_t>(pattern.size()) - count('|') == model.num_layers;
   if (!is_known || !fits || width == 0 || width > model.hidden_size) {
-    why_not = fmt::format("it is a hybrid of layers whose work is not known ({})", pattern.substr(0, 40));
+    why_not = fmt::format("it is a hybrid with unknown layers ({})", pattern.substr(0, 40));
     return false;
   }
   // Without a number of heads a mixer is twice as wide as the model.
@@ -299,17 +298,17 @@ std::string find_uncountable(const DumpedSettings& dump) {
   for (const char* name : {"compress_ratios", "experimental_attention_variant", "linear_attention_freq",
                            "linear_attn_config", "attention_chunk_size", "index_topk"})
     if (const std::string_view value = dump.word({name}); !value.empty() && !is_off(value))
-      return fmt::format("its attention ({} {}) is none whose FLOPs are counted", name, value.substr(0, 40));
+      return fmt::format("its attention ({} {}) is not supported by the FLOP formulas", name, value.substr(0, 40));
   if (!dump.family().empty() && dump.whole({"linear_num_value_heads"}))  // Megatron-LM prints it for every model
-    return "its attention (linear_num_value_heads) is none whose FLOPs are counted";
+    return "its attention (linear_num_value_heads) is not supported by the FLOP formulas";
   if (const std::string_view layers = dump.word({"layer_types"}); !layers.empty()) {
     const auto full = count_layers(dump, "full_attention"), windowed = count_layers(dump, "sliding_attention");
     const auto all = parse_word_list(layers);
     if (!all || *full + *windowed != static_cast<int64_t>(all->size()))
-      return "its layers are not all of full or sliding attention (layer_types)";
+      return "some layers have neither full nor sliding attention (layer_types)";
   }
   if (dump.is_true({"is_hybrid_model"}) && hybrid_pattern(dump).empty())
-    return "it is a hybrid of layers of several kinds (is_hybrid_model)";
+    return "it is a hybrid of several kinds of layers (is_hybrid_model)";
   for (const char* name : {"heterogeneous_layers_config_path", "heterogeneous_layers_config_encoded_json"})
     if (!dump.word({name}).empty()) return fmt::format("its layers have several shapes ({})", name);
   return "";

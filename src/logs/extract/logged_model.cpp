@@ -87,7 +87,7 @@ bool read_sizes(const DumpedSettings& dump, ModelSpec& model, std::string& why_n
   take(&ModelSpec::num_attention_heads, {"num_attention_heads", "n_head", "model_args.n_heads"});
   take(&ModelSpec::vocab_size, {"vocab_size", k_tokenizer_vocabulary, "padded_vocab_size", "model_args.vocab_size"});
   // GPT-NeoX's dump names positions, tied embeddings and MLPs otherwise.
-  if (dump.has("pipe_parallel_size")) missing = "the names of Megatron-LM for its layers";
+  if (dump.has("pipe_parallel_size")) missing = "its layers by Megatron-LM's names";
   if (!missing.empty()) why_not = "it does not state " + missing;
   return missing.empty();
 }

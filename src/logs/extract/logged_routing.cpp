@@ -80,7 +80,7 @@ void explain_missing_mfu(RunResult& result) {
   if (result.gpu_info.device_name.empty()) reasons.emplace_back("the log names no GPU: add --device");
   if (!result.precision) reasons.emplace_back("the log does not state the precision: add --precision");
   if (reasons.empty() && !result.derived.peak)
-    reasons.push_back(fmt::format("no peak of {} is known", result.gpu_info.device_name));
+    reasons.push_back(fmt::format("the peak of {} is unknown", result.gpu_info.device_name));
   if (!device_count(result)) reasons.emplace_back("the log does not state the devices: add --devices");
   if (!tokens_per_step(result)) reasons.emplace_back("the log does not state the batch");
   if (steady_step_times(result).empty()) reasons.emplace_back("no step after the warm-up has a time");

@@ -38,7 +38,7 @@ constexpr std::array k_expert_series = {
     ExpertSeries{"load of the fullest expert", &ExpertFigures::load_values, &StepRecord::expert_load},
     ExpertSeries{"dropped tokens", &ExpertFigures::dropped_values, &StepRecord::dropped_share},
     ExpertSeries{"balancing loss", &ExpertFigures::aux_loss_values, &StepRecord::aux_loss},
-    ExpertSeries{"loss of router logits", &ExpertFigures::z_loss_values, &StepRecord::z_loss}};
+    ExpertSeries{"router z-loss", &ExpertFigures::z_loss_values, &StepRecord::z_loss}};
 
 size_t longest_series(const RunResult& result) {
   size_t entries = result.step_times.size();

@@ -136,7 +136,7 @@ Shown check_routing(const RunResult& a, const RunResult& b) {
 Shown check_routing_known(const Sides& sides) {
   const RunResult &a = sides.reference.first(), &b = sides.subject.first();
   if (!are_sparse(a, b) || (routing_of(a) && routing_of(b))) return std::nullopt;
-  if (!routing_of(a) && !routing_of(b)) return Proof("neither side tells it; " + describe_published_gain(a));
+  if (!routing_of(a) && !routing_of(b)) return Proof("neither side states it; " + describe_published_gain(a));
   Proof proof(Evidences{{"", routing_word(a), routing_word(b)}});
   proof.figures += "; " + describe_published_gain(a);
   return proof;
@@ -161,7 +161,7 @@ Shown check_balancing(const RunResult& a, const RunResult& b) {
   Evidences evidence;
   add(evidence, "kind", x.kind, y.kind);
   add(evidence, "coefficient of the balancing loss", x.aux_loss, y.aux_loss);
-  add(evidence, "coefficient of the loss of the router's logits", x.z_loss, y.z_loss);
+  add(evidence, "coefficient of the router z-loss", x.z_loss, y.z_loss);
   return show(std::move(evidence));
 }
 
@@ -221,7 +221,7 @@ std::optional<Proof> check_dropping(const LoadedRun& run) {
   constexpr double k_worth_telling = 0.01;
   const auto share = dropped_share_of(run.result);
   if (!share || !(*share > k_worth_telling)) return std::nullopt;
-  return Proof(fmt::format("{} of the tokens' places", format_percent(*share)));
+  return Proof(fmt::format("{} of the token-expert assignments", format_percent(*share)));
 }
 
 std::optional<Proof> check_own_count(const LoadedRun& run) {

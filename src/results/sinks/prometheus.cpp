@@ -54,7 +54,7 @@ constexpr GaugeOfMetric k_gauges[] = {
     {"days_per_15e12_tokens", "time_per_15e12_tokens_seconds", "time for 15e12 tokens at this speed", 86400},
     {"final_loss", "final_loss_nats", "mean loss of the last tenth of the steps"},
     {"expert_load", "fullest_expert_load_ratio", "tokens of the fullest expert / mean of the experts"},
-    {"dropped_share", "dropped_tokens_ratio", "share of the tokens' expert places that were dropped"},
+    {"dropped_share", "dropped_tokens_ratio", "share of the token-expert assignments that were dropped"},
     {"aux_loss", "balancing_loss_nats", "balancing loss of the routers, as added to the loss"},
     {"step_time_prediction_error", "step_time_prediction_error_ratio", "predicted step time / measured, less 1"},
     {"memory_prediction_error", "memory_prediction_error_ratio", "predicted memory / measured, less 1"},

@@ -67,7 +67,7 @@ class RuleList {
     if (!task_.model.experts)
       return require(
           parts == 1 && tensor == 1,
-          fmt::format("EP {} and ETP {} need a model with experts, and {} is dense", parts, tensor, task_.model.name));
+          fmt::format("EP {} and ETP {} need a model with experts, but {} is dense", parts, tensor, task_.model.name));
     const Experts& experts = *task_.model.experts;
     require(divides(parts, experts.count), fmt::format("EP {} does not divide the {} experts", parts, experts.count));
     require(divides(tensor, experts.ffn_hidden_size),

@@ -56,21 +56,23 @@ struct ExpertsSection {
         field("ffn_hidden_size", &E::ffn_hidden_size,
               "inner width of a routed expert; the model's ffn_hidden_size when absent"),
         field("shared_ffn_hidden_size", &E::shared_ffn_hidden_size,
-              "inner width of the experts that every token passes, together; 0 (none) when absent"),
+              "total inner width of the shared experts, which every token passes; 0 (none) when absent"),
         field("shared_gate", &E::shared_gate, "the shared experts' output is scaled by a learned gate"),
-        field("first_dense_layers", &E::first_dense_layers, "first layers, which have a dense MLP instead"),
-        field("layer_interval", &E::layer_interval, "of the layers after them each n-th has experts; 1 when absent"),
+        field("first_dense_layers", &E::first_dense_layers, "first layers with a dense MLP instead of experts"),
+        field("layer_interval", &E::layer_interval,
+              "of the layers after the first dense ones, every n-th has experts; 1 when absent"),
         field("latent_size", &E::latent_size, "width of the routed experts' input and output; hidden_size when absent"),
-        field("router_score", &E::router_score, "what the router makes of its logits"),
+        field("router_score", &E::router_score, "function that turns the router's logits into scores"),
         field("normalize_weights", &E::normalize_weights, "the weights of the chosen experts add up to 1"),
-        field("weight_scale", &E::weight_scale, "factor of the chosen experts' weights"),
+        field("weight_scale", &E::weight_scale, "factor that scales the chosen experts' weights"),
         field("groups", &E::groups, "groups of experts"),
         field("groups_per_token", &E::groups_per_token, "groups from which a token's experts are chosen"),
-        field("balancing", &E::balancing, "what keeps the experts' load even"),
-        field("aux_loss_coefficient", &E::aux_loss_coefficient, "factor of the balancing loss"),
-        field("z_loss_coefficient", &E::z_loss_coefficient, "factor of the loss of the router's logits"),
+        field("balancing", &E::balancing, "method that balances the experts' load"),
+        field("aux_loss_coefficient", &E::aux_loss_coefficient, "coefficient of the balancing loss"),
+        field("z_loss_coefficient", &E::z_loss_coefficient, "coefficient of the router z-loss"),
         field("capacity_factor", &E::capacity_factor,
-              "an expert takes at most this times the mean load, and drops the rest; absent: drops nothing"));
+              "an expert takes at most this multiple of the mean number of tokens and drops the rest; absent: it drops "
+              "none"));
   }
   static constexpr KeyRange ranges[] = {{"count", 1, 1e5},
                                         {"per_token", 1, 1e5},
@@ -92,9 +94,9 @@ struct LatentAttentionSection {
   static constexpr auto fields() {
     using L = LatentAttentionSection;
     return field_list(
-        field("query_rank", &L::query_rank, "width of the narrow product of queries; 0 (none) when absent"),
-        field("key_value_rank", &L::key_value_rank, "width of the narrow product of keys and values"),
-        field("rope_head_dim", &L::rope_head_dim, "part of a head with rotary positions, beside head_dim"),
+        field("query_rank", &L::query_rank, "rank of the low-rank projection of queries; 0 (none) when absent"),
+        field("key_value_rank", &L::key_value_rank, "rank of the low-rank projection of keys and values"),
+        field("rope_head_dim", &L::rope_head_dim, "rotary part of a head, in addition to head_dim"),
         field("value_head_dim", &L::value_head_dim, "width of a head's values"));
   }
   static constexpr KeyRange ranges[] = {
@@ -144,8 +146,7 @@ struct Model {
         field("norm_eps", &M::norm_eps, "epsilon inside the norm's square root"),
         field("sliding_window", &M::sliding_window, "keys each query sees, in tokens"),
         field("full_attention_layers", &M::full_attention_layers, "layers that ignore the sliding window"),
-        field("attention_sinks", &M::attention_sinks,
-              "each head has a learned logit that takes attention away (gpt-oss)"),
+        field("attention_sinks", &M::attention_sinks, "each head has a learned sink logit in its softmax (gpt-oss)"),
         field("latent_attention", &M::latent_attention, "multi-head latent attention, MLA (DeepSeek)"),
         field("experts", &M::experts, "mixture of experts; absent: a dense model"),
         field("prediction_layers", &M::prediction_layers, "layers that predict further tokens, MTP (DeepSeek-V3)"),

@@ -176,10 +176,10 @@ struct Training {
                       field("anomalies", &T::anomalies, "what happens when a step goes wrong"),
                       field("checkpointing", &T::checkpointing, "saving the weights"),
                       field("routing", &T::routing,
-                            "mixture of experts: the router chooses (learned, when absent), or each expert gets as "
-                            "many tokens by force (balanced), as benchmarks do"),
+                            "mixture of experts: learned (when absent): the router chooses; balanced: forced balance "
+                            "gives each expert the same number of tokens, as in benchmarks"),
                       field("dispatcher", &T::dispatcher,
-                            "mixture of experts: how tokens reach the ranks of their experts; alltoall when absent"));
+                            "mixture of experts: how tokens reach their experts' ranks; alltoall when absent"));
   }
 };
 

@@ -38,12 +38,13 @@ void add_bridge_experts(const TrainSpec& spec, Json& model) {
 
 void add_bridge_limits(Refusals& refusals, const TrainSpec& spec, bool in_primus) {
   const ModelSpec& model = spec.model;
-  refusals.add_if(model.prediction_layers.value_or(0) > 1 && model.shared_prediction.value_or(false),
-                  "gives each prediction layer weights of its own: Megatron Core 0.16 cannot share a block",
-                  "leave shared_prediction out of the model, or choose the framework mega");
+  refusals.add_if(
+      model.prediction_layers.value_or(0) > 1 && model.shared_prediction.value_or(false),
+      "gives each layer that predicts further tokens (MTP) its own weights: Megatron Core 0.16 cannot share a block",
+      "leave shared_prediction out of the model, or choose the framework mega");
   if (!model.experts) return;
   refusals.add_if(in_primus && model.experts->latent_size.has_value(),
-                  "has no experts of another width than the model's where Primus starts it",
+                  "supports only experts of the model's width (no latent_size) where Primus starts it",
                   "leave latent_size out of the model, or install Megatron-Bridge 0.3.1 or later");
 }
 

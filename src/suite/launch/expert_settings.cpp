@@ -47,13 +47,12 @@ void add_router_limits(Refusals& refusals, const ModelSpec& model) {
   const Experts& experts = *model.experts;
   const std::string key = fmt::format("models.{}.experts", model.name);
   const bool sigmoid = experts.router_score == RouterScore::sigmoid;
-  refusals.add_if(sigmoid && experts.per_token > 1 && !experts.normalize_weights,
-                  "always divides sigmoid weights by their sum", "set normalize_weights to true", key);
+  refusals.add_if(sigmoid && experts.per_token > 1 && !experts.normalize_weights, "always normalises sigmoid weights",
+                  "set normalize_weights to true", key);
   refusals.add_if(experts.per_token == 1 && experts.normalize_weights,
-                  "weighs the only expert of a token by its score, and not by 1", "set normalize_weights to false",
-                  key);
+                  "weights a token's only expert by its score, not by 1", "set normalize_weights to false", key);
   refusals.add_if(!sigmoid && experts.balancing == LoadBalancing::bias,
-                  "balances experts by a bias only where their scores are sigmoids",
+                  "balances experts by a bias only with sigmoid scores",
                   "set router_score to sigmoid, or balancing to aux_loss", key);
 }
 
@@ -201,7 +200,8 @@ Json list_prediction_settings(const ModelSpec& model) {
 
 void add_sparse_limits(Refusals& refusals, const TrainSpec& spec) {
   const ModelSpec& model = spec.model;
-  refusals.add_if(model.mamba.has_value(), "is started for Transformers, and this model is a hybrid with Mamba layers",
+  refusals.add_if(model.mamba.has_value(),
+                  "supports only Transformer models, but this model is a hybrid with Mamba layers",
                   "choose a model without mamba");
   add_attention_limits(refusals, spec);
   if (!model.experts) return;

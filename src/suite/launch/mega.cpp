@@ -44,7 +44,7 @@ void add_version_limits(Refusals& refusals, const LaunchRequest& request) {
   refuse(experts.contains("moe_shared_expert_gate"), "moe_shared_expert_gate", "gate of shared experts", "shared_gate");
   refuse(experts.contains("moe_latent_size"), "moe_latent_size", "experts of another width", "latent_size");
   refuse(list_prediction_settings(spec.model).contains("mtp_use_repeated_layer"), "mtp_use_repeated_layer",
-         "block that further tokens share", "shared_prediction");
+         "block shared by the layers that predict further tokens", "shared_prediction");
   refusals.add_if(spec.dispatcher == Dispatcher::hybridep && request.platform == Platform::amd,
                   "has the dispatcher hybridep for NVIDIA GPUs only", "choose the dispatcher alltoall or deepep",
                   "training.dispatcher");

@@ -37,20 +37,20 @@ void add_gate_limits(Refusals& refusals, const ModelSpec& model) {
   const auto refuse = [&](bool asked, const std::string& what) {
     refusals.add_if(asked, what, "choose the framework mega", key);
   };
-  refuse(experts.router_score != RouterScore::softmax, "routes by a softmax, and by no other score");
+  refuse(experts.router_score != RouterScore::softmax, "supports only softmax router scores");
   refuse(experts.normalize_weights != (experts.per_token > 1),
-         "normalises the weights where a token passes several experts, and only there");
+         "normalises weights if a token passes several experts, and only then");
   refuse(experts.weight_scale != 1.0, "does not scale the weights of experts");
   refuse(experts.groups > 1, "does not route by groups of experts");
   refuse(experts.shared_ffn_hidden_size > 0, "has no shared experts");
-  refuse(experts.latent_size.has_value(), "has experts of the model's width only");
+  refuse(experts.latent_size.has_value(), "supports only experts of the model's width (no latent_size)");
   refuse(experts.first_dense_layers > 0, "places dense layers at equal distances, not at the beginning");
   refuse(model.dense_layers() > 0 && model.ffn_hidden_size != experts.ffn_hidden_size,
-         "has one ffn_hidden_size for dense layers and experts");
+         "supports only one ffn_hidden_size for dense layers and experts");
   refuse(model.linear_bias, "leaves out the biases of experts");
   refuse(balancing_loss(experts).type == "seq_aux_loss" || experts.balancing == LoadBalancing::bias,
          "balances experts by a loss over the micro-batch only");
-  refuse(experts.z_loss_coefficient > 0, "has no loss of the router's logits");
+  refuse(experts.z_loss_coefficient > 0, "has no router z-loss");
 }
 
 void add_expert_layout_limits(Refusals& refusals, const TrainSpec& spec) {
@@ -74,9 +74,10 @@ void add_mgds_model_limits(Refusals& refusals, const TrainSpec& spec) {
     refusals.add_if(asked, fmt::format("does not support {}", what), hint);
   };
   refuse(model.qk_norm, "qk_norm", "choose the framework mega, or a model without qk_norm");
-  refuse(model.mamba.has_value(), "layers of Mamba", "choose a model without mamba");
+  refuse(model.mamba.has_value(), "Mamba layers", "choose a model without mamba");
   refuse(model.latent_attention.has_value(), "multi-head latent attention", "choose the framework mega");
-  refuse(model.prediction_layers.value_or(0) > 0, "layers that predict further tokens", "choose the framework mega");
+  refuse(model.prediction_layers.value_or(0) > 0, "layers that predict further tokens (MTP)",
+         "choose the framework mega");
   refuse(model.attention_sinks.value_or(false), "attention sinks", "choose the framework mega");
   if (!model.experts) return;
   add_gate_limits(refusals, model);

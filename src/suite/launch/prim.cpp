@@ -55,10 +55,10 @@ void add_key_limits(Refusals& refusals, const TrainSpec& spec) {
   };
   refuse(model.attention_sinks.value_or(false), "attention sinks", "choose a model without attention_sinks");
   refuse(model.prediction_layers.value_or(0) > 1 && model.shared_prediction.value_or(false),
-         "prediction layers that share one block", "leave shared_prediction out of the model");
+         "layers that predict further tokens (MTP) with one shared block", "leave shared_prediction out of the model");
   if (!model.experts) return;
   refuse(model.experts->shared_gate, "a gate of the shared experts", "choose the framework mega");
-  refuse(model.experts->latent_size.has_value(), "experts of another width than the model's",
+  refuse(model.experts->latent_size.has_value(), "experts with latent_size",
          "choose the framework mega, or leave latent_size out of the model");
   refuse(spec.dispatcher == Dispatcher::hybridep, "the dispatcher hybridep",
          "set training.dispatcher to alltoall or deepep");

@@ -121,14 +121,15 @@ void refuse_expert_settings(Refusals& refusals, const TrainSpec& spec, Framework
   const ParallelSpec& layout = spec.parallel;
   refusals.add_if(
       layout.expert_ranks() > 1 || layout.expert_tensor_ranks() > 1,
-      fmt::format(
-          "has every expert on every rank{}, but the layout is EP {} ETP {}",
-          framework == Framework::deep ? " (it spreads its own MoE layers only, not those of Transformers)" : "",
-          layout.expert_ranks(), layout.expert_tensor_ranks()),
+      fmt::format("has every expert on every rank{}, but the layout is EP {} ETP {}",
+                  framework == Framework::deep
+                      ? " (its expert parallelism covers its own MoE layers only, not those of Transformers)"
+                      : "",
+                  layout.expert_ranks(), layout.expert_tensor_ranks()),
       "choose a strategy with EP and ETP 1, or --adapt nearest; with ZeRO-3 the ranks of fsdp and deep share the "
       "experts' weights");
   refusals.add_if(spec.model.prediction_layers.value_or(0) > 0,
-                  "trains no layers that predict further tokens (MTP): Transformers leaves them out of the loss",
+                  "does not train layers that predict further tokens (MTP): Transformers leaves them out of the loss",
                   "choose a model without prediction_layers");
   refusals.add_if(spec.model.experts && spec.model.experts->capacity_factor,
                   "drops no tokens, but the model has a capacity_factor", "choose a model without capacity_factor");

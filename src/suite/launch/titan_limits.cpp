@@ -11,7 +11,8 @@ namespace {
 // The part of a model's layers that each family has alone.
 void add_parts_limits(Refusals& refusals, const ModelSpec& model) {
   const bool gpt_oss = titan_family(model) == TitanFamily::gpt_oss;
-  refusals.add_if(model.mamba.has_value(), "trains Transformers, and this model is a hybrid with Mamba layers",
+  refusals.add_if(model.mamba.has_value(),
+                  "supports only Transformer models, but this model is a hybrid with Mamba layers",
                   "choose a model without mamba");
   refusals.add_if(model.norm != NormKind::rms || model.mlp != MlpKind::swiglu || model.position != PositionKind::rope ||
                       (model.linear_bias && !gpt_oss),
@@ -57,15 +58,17 @@ void add_family_limits(Refusals& refusals, const TrainSpec& spec) {
   const ModelSpec& model = spec.model;
   const TitanFamily family = titan_family(model);
   const bool qwen3 = family == TitanFamily::qwen3, pipeline = spec.parallel.pipeline > 1;
-  refusals.add_if(qwen3 && (model.rope_scaling || model.qkv_bias),
-                  "has norms on queries and keys, and heads of a width of their own, in its qwen3 only: without "
-                  "rope_scaling and without bias",
-                  "leave out rope_scaling and qkv_bias, or qk_norm and head_dim");
+  refusals.add_if(
+      qwen3 && (model.rope_scaling || model.qkv_bias),
+      "supports norms on queries and keys, and head widths other than hidden size / heads, in its qwen3 only: without "
+      "rope_scaling and without bias",
+      "leave out rope_scaling and qkv_bias, or qk_norm and head_dim");
   refusals.add_if(family == TitanFamily::llama4 && model.qkv_bias, "has no bias in its models with experts",
                   "leave qkv_bias out");
-  refusals.add_if(qwen3 && pipeline,
-                  "has no pipeline for its qwen3: norms on queries and keys, or heads of a width of their own",
-                  "set PP to 1");
+  refusals.add_if(
+      qwen3 && pipeline,
+      "has no pipeline for its qwen3 (norms on queries and keys, or a head width other than hidden size / heads)",
+      "set PP to 1");
   refusals.add_if(family == TitanFamily::gpt_oss && (pipeline || spec.parallel.context > 1),
                   "has no pipeline and no context parallelism for its gpt_oss (attention sinks)", "set PP and CP to 1");
   refusals.add_if(model.tied_embeddings && (model.experts || model.latent_attention),
@@ -82,14 +85,13 @@ void add_router_limits(Refusals& refusals, const ModelSpec& model) {
                       (experts.balancing == LoadBalancing::bias && experts.aux_loss_coefficient > 0),
                   "balances experts by a bias of their scores, and has no auxiliary loss",
                   "set balancing to bias and aux_loss_coefficient to 0, or balancing to none", key);
-  refusals.add_if(experts.z_loss_coefficient > 0, "has no loss of the router's logits", "set z_loss_coefficient to 0",
-                  key);
+  refusals.add_if(experts.z_loss_coefficient > 0, "has no router z-loss", "set z_loss_coefficient to 0", key);
   refusals.add_if(experts.capacity_factor.has_value(), "drops no tokens, so it does not support a capacity_factor",
                   "leave capacity_factor out", key);
-  refusals.add_if(experts.groups > 1 && experts.count / experts.groups < 2, "ranks groups of experts by their best two",
-                  "choose groups of two experts or more", key);
+  refusals.add_if(experts.groups > 1 && experts.count / experts.groups < 2,
+                  "ranks groups by their two best experts, so each group needs two", "choose fewer groups", key);
   refusals.add_if(experts.shared_gate, "has no gate of the shared experts", "set shared_gate to false", key);
-  refusals.add_if(experts.latent_size.has_value(), "has no experts of another width than the model's",
+  refusals.add_if(experts.latent_size.has_value(), "supports only experts of the model's width (no latent_size)",
                   "leave latent_size out", key);
 }
 
@@ -107,18 +109,18 @@ void add_expert_layout_limits(Refusals& refusals, const TrainSpec& spec) {
   const ParallelSpec& layout = spec.parallel;
   const int64_t ranks = layout.expert_ranks(), split = layout.expert_tensor_ranks(), count = spec.model.experts->count;
   refusals.add_if(ranks > 1 && split != 1 && split != layout.tensor,
-                  fmt::format("splits an expert over all tensor-parallel ranks or none, but ETP is {} and TP {}", split,
-                              layout.tensor),
+                  fmt::format("splits an expert over all tensor-parallel ranks or over none, but ETP is {} and TP {}",
+                              split, layout.tensor),
                   fmt::format("set ETP to 1 or {}", layout.tensor));
   refusals.add_if(ranks == 1 && layout.expert_tensor && split != layout.tensor,
-                  fmt::format("splits each expert over all {} tensor-parallel ranks where EP is 1, but ETP is {}",
+                  fmt::format("splits each expert over all {} tensor-parallel ranks if EP is 1, but ETP is {}",
                               layout.tensor, split),
                   "leave ETP out, or choose an EP above 1");
   refusals.add_if(
       count % ranks != 0,
       fmt::format("gives every rank the same number of experts, but EP {} does not divide {}", ranks, count),
-      "choose another EP");
-  refusals.add_if(ranks > 1 && !shards_with_fsdp(layout), "shares experts among ranks only beside DP or CP",
+      "choose an EP that divides experts.count");
+  refusals.add_if(ranks > 1 && !shards_with_fsdp(layout), "supports EP only together with DP or CP above 1",
                   "choose a strategy with DP or CP above 1, or EP 1");
 }
 
@@ -139,7 +141,7 @@ void add_dispatcher_limits(Refusals& refusals, const TrainSpec& spec) {
 
 void add_processor_limits(Refusals& refusals, const LaunchRequest& request) {
   if (request.platform != Platform::cpu) return;
-  refusals.add_if(request.spec.parallel.expert_ranks() > 1, "shares experts among ranks on GPUs only", "set EP to 1");
+  refusals.add_if(request.spec.parallel.expert_ranks() > 1, "supports EP on GPUs only", "set EP to 1");
   refusals.add_if(titan_family(request.spec.model) == TitanFamily::gpt_oss,
                   "trains its gpt_oss (attention sinks) on GPUs only", "choose a model without attention_sinks");
 }
@@ -158,8 +160,7 @@ void add_titan_model_limits(Refusals& refusals, const LaunchRequest& request) {
   add_router_limits(refusals, spec.model);
   add_expert_layout_limits(refusals, spec);
   add_dispatcher_limits(refusals, spec);
-  refusals.add_if(spec.precision == Precision::fp8, "multiplies experts in bf16 only, also where the rest is fp8",
-                  "choose bf16 or fp32");
+  refusals.add_if(spec.precision == Precision::fp8, "does not support fp8 with experts", "choose bf16 or fp32");
 }
 
 void add_titan_expert_deviations(std::vector<Deviation>& list, const TrainSpec& spec) {
@@ -168,7 +169,7 @@ void add_titan_expert_deviations(std::vector<Deviation>& list, const TrainSpec& 
   if (model.latent_attention && model.rope_scaling) {
     const bool longer = spec.sequence_length > model.rope_scaling->original_max_position_embeddings;
     list.push_back({"rope_scaling", describe_rope_scaling(model.rope_scaling),
-                    longer ? "the same, whose factor of attention scales whole scores, not their rotary part"
+                    longer ? "the same, but its attention factor scales the whole scores, not only their rotary part"
                            : "none up to original_max_position_embeddings"});
   }
   if (titan_family(model) == TitanFamily::gpt_oss)

@@ -164,8 +164,8 @@ std::string render_memory_parts(const planner::MemoryEstimate& memory) {
 std::string describe_expert_load(const planner::Workload& workload) {
   if (!workload.shape.experts) return "";
   const double load = planner::load_of_fullest_rank(workload);
-  if (load == 1) return "routed tokens: the same number on each rank of the experts\n";
-  return fmt::format("routed tokens: {:.4g} times the mean on the fullest rank of the experts\n", load);
+  if (load == 1) return "routed tokens: the same number on each rank\n";
+  return fmt::format("routed tokens: {:.4g} times the mean on the fullest rank\n", load);
 }
 
 std::string render_device_memory(const Forecast& known, const PlannedRun& run,
@@ -177,7 +177,7 @@ std::string render_device_memory(const Forecast& known, const PlannedRun& run,
                               : "";
   if (known.fits()) return fmt::format("{}fits into {}\n", who, capacity);
   const std::string found =
-      known.may_fit() ? fmt::format("may not fit into {}: states alone, {}, do, and the rest is a rough estimate",
+      known.may_fit() ? fmt::format("may not fit into {}: the states alone ({}) fit, and the rest is a rough estimate",
                                     capacity, format_memory(known.memory->states()))
                       : fmt::format("does not fit into {}", capacity);
   return fmt::format("{}{}\n{}\n", who, found, suggest_fitting(run, known, planner));

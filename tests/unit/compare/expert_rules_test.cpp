@@ -47,11 +47,11 @@ TEST(ForcedBalance, IsOtherWorkThanLearnedRoutingAndTheFindingSaysByHowMuch) {
   LoadedRun forced = sparse("a.json"), learned = sparse("b.json", 2);
   forced.result.experts->routing = Routing::balanced;
   EXPECT_EQ(of_pair(forced, learned, "routing"),
-            "one side forces equal load on all experts, the other learns its routing: balanced against learned; in 7 "
+            "one side forces balance on the experts, the other learns its routing: balanced against learned; in 7 "
             "published pairs forced balance was 9 to 90 % faster");
   EXPECT_EQ(of_pair(learned, learned, "routing"), "");
   EXPECT_EQ(of_run(forced, "forced_balance"),
-            "equal load is forced on all experts; real training is slower: in 7 published pairs forced balance was 9 "
+            "balance is forced on the experts; real training is slower: in 7 published pairs forced balance was 9 "
             "to 90 % faster");
   EXPECT_EQ(of_run(learned, "forced_balance"), "");
 }
@@ -96,7 +96,7 @@ TEST(Routing, UnknownOnOneSideIsSaid) {
   LoadedRun untold = sparse("b.json", 2);
   untold.result.experts.reset();
   EXPECT_EQ(of_pair(sparse("a.json"), untold, "routing_not_shown"),
-            "the experts' routing is not known, and it may be forced to be even: learned against unknown; in 7 "
+            "the experts' routing is unknown, so balance may be forced: learned against unknown; in 7 "
             "published pairs forced balance was 9 to 90 % faster");
   EXPECT_EQ(of_pair(untold, untold, "routing_not_shown").find("learned against"), std::string::npos);
   EXPECT_EQ(of_pair(plain(), other(), "routing_not_shown"), "") << "a dense model has none";
@@ -246,9 +246,7 @@ LoadedRun loaded(const std::string& file, double mean, double cost, uint64_t see
 
 TEST(ExpertLoad, ThatMovesTheRateIsSaid) {
   const std::string said = of_run(loaded("a.json", 1.5, 0.3), "load_effect");
-  EXPECT_NE(said.find("the rate moved with the balance of the experts: with the fullest expert at 1."),
-            std::string::npos)
-      << said;
+  EXPECT_NE(said.find("the rate follows the experts' load: with the fullest expert at 1."), std::string::npos) << said;
   EXPECT_NE(said.find("(rank correlation "), std::string::npos) << said;
   EXPECT_EQ(of_run(loaded("a.json", 1.5, 0), "load_effect"), "") << "the load moves, the time does not";
   EXPECT_EQ(of_run(loaded("a.json", 1.5, -0.3), "load_effect"), "") << "a fuller expert makes no step faster";

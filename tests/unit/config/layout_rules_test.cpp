@@ -198,7 +198,7 @@ TEST(ExpertRules, EveryBrokenOneIsASentenceWithItsNumbers) {
   EXPECT_EQ(only(list_broken_rules({mixtral(), 3, 1, 3, 4096}, with_experts(sizes(1, 1, 3), 1, 3))),
             "ETP 3 does not divide ffn_hidden_size 14336 of an expert");
   EXPECT_EQ(only(list_broken_rules(task(), with_experts(sizes(1, 1, 8), 4, 2))),
-            "EP 4 and ETP 2 need a model with experts, and qwen2.5_7b is dense");
+            "EP 4 and ETP 2 need a model with experts, but qwen2.5_7b is dense");
   ModelSpec shared = mixtral();
   shared.experts->shared_ffn_hidden_size = 1023;
   EXPECT_EQ(only(list_broken_rules({shared, 2, 1, 2, 4096}, sizes(2, 1, 1))),

@@ -150,7 +150,7 @@ TEST(SparseConfig, RefusesShapesOfNoFamily) {
       {qwen, [](ModelSpec& m) { m.prediction_layers = 1; }, "prediction_layers"},
       {qwen, [](ModelSpec& m) { m.sliding_window = 8, m.full_attention_layers = 1; }, "full_attention_layers"},
       {v2, [](ModelSpec& m) { m.experts->normalize_weights = true; }, "normalize_weights: false"},
-      {v2, [](ModelSpec& m) { m.experts->balancing = LoadBalancing::bias; }, "no bias of its scores"},
+      {v2, [](ModelSpec& m) { m.experts->balancing = LoadBalancing::bias; }, "no balancing by bias"},
       {v3, [](ModelSpec& m) { m.experts->groups = 8; }, "two best experts"},
       {v3, [](ModelSpec& m) { m.experts->shared_ffn_hidden_size = 0; }, "multiple of"},
       {v3, [](ModelSpec& m) { m.experts->shared_ffn_hidden_size = 30; }, "multiple of"},

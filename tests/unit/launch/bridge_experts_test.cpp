@@ -121,7 +121,7 @@ TEST_F(BridgeExperts, WhatItCannotSetIsRefused) {
   request_.spec.model.prediction_layers = 2;
   EXPECT_EQ(refusal(), "");
   request_.spec.model.shared_prediction = true;
-  EXPECT_NE(refusal().find("weights of its own"), std::string::npos) << refusal();
+  EXPECT_NE(refusal().find("its own weights"), std::string::npos) << refusal();
   request_.spec.model.prediction_layers = 1;
   EXPECT_EQ(refusal(), "");
   experts().latent_size = 256;

@@ -128,18 +128,18 @@ TEST_F(ExpertsTest, WeightsOfAllExpertsAreASoftmaxBeforeTheChoice) {
   experts().per_token = 1;  // Switch
   EXPECT_EQ(flag("--moe-router-pre-softmax"), Values{});
   experts().normalize_weights = true;
-  EXPECT_TRUE(refuses("weighs the only expert of a token by its score"));
+  EXPECT_TRUE(refuses("weights a token's only expert by its score"));
 }
 
 TEST_F(ExpertsTest, WhatMegatronsRouterCannotDoIsRefused) {
   experts().router_score = RouterScore::sigmoid;
   EXPECT_EQ(refusal(), "");
   experts().normalize_weights = false;
-  EXPECT_TRUE(refuses("always divides sigmoid weights by their sum"));
+  EXPECT_TRUE(refuses("always normalises sigmoid weights"));
   EXPECT_TRUE(refuses("models.base.experts"));
   experts() = base_experts();
   experts().balancing = LoadBalancing::bias;
-  EXPECT_TRUE(refuses("balances experts by a bias only where their scores are sigmoids"));
+  EXPECT_TRUE(refuses("balances experts by a bias only with sigmoid scores"));
 }
 
 TEST_F(ExpertsTest, LayoutsThatMegatronDoesNotTrainAreRefused) {
@@ -264,14 +264,15 @@ TEST_F(ExpertsTest, MegatronDeepSpeedTrainsWhatItsGateComputes) {
 
 TEST_F(ExpertsTest, MegatronDeepSpeedSaysWhatItCannotDo) {
   const std::vector<std::pair<std::string, std::function<void(LaunchRequest&)>>> cases = {
-      {"routes by a softmax", [](LaunchRequest& r) { r.spec.model.experts->router_score = RouterScore::sigmoid; }},
-      {"normalises the weights", [](LaunchRequest& r) { r.spec.model.experts->normalize_weights = false; }},
+      {"only softmax router scores",
+       [](LaunchRequest& r) { r.spec.model.experts->router_score = RouterScore::sigmoid; }},
+      {"normalises weights", [](LaunchRequest& r) { r.spec.model.experts->normalize_weights = false; }},
       {"does not scale", [](LaunchRequest& r) { r.spec.model.experts->weight_scale = 2; }},
       {"groups of experts", [](LaunchRequest& r) { r.spec.model.experts->groups = 2; }},
       {"has no shared experts", [](LaunchRequest& r) { r.spec.model.experts->shared_ffn_hidden_size = 64; }},
       {"dense layers", [](LaunchRequest& r) { r.spec.model.experts->first_dense_layers = 1; }},
       {"one ffn_hidden_size", [](LaunchRequest& r) { r.spec.model.experts->layer_interval = 2; }},
-      {"no loss of the router's logits", [](LaunchRequest& r) { r.spec.model.experts->z_loss_coefficient = 0.1; }},
+      {"no router z-loss", [](LaunchRequest& r) { r.spec.model.experts->z_loss_coefficient = 0.1; }},
       {"multi-head latent attention", [](LaunchRequest& r) { r.spec.model.latent_attention = LatentAttention{}; }},
       {"predict further tokens", [](LaunchRequest& r) { r.spec.model.prediction_layers = 1; }},
       {"cannot force balanced routing", [](LaunchRequest& r) { r.spec.routing = Routing::balanced; }},

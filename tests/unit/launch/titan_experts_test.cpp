@@ -125,16 +125,16 @@ TEST_F(TitanExperts, WhatItsRouterAndLayersLackIsRefused) {
          s.model.experts->balancing = LoadBalancing::bias;
          s.model.experts->aux_loss_coefficient = 1e-4;
        }},
-      {"no loss of the router's logits", [](TrainSpec& s) { s.model.experts->z_loss_coefficient = 1e-3; }},
+      {"no router z-loss", [](TrainSpec& s) { s.model.experts->z_loss_coefficient = 1e-3; }},
       {"drops no tokens", [](TrainSpec& s) { s.model.experts->capacity_factor = 1.25; }},
-      {"by their best two", [](TrainSpec& s) { s.model.experts->groups = 8; }},
+      {"by their two best experts", [](TrainSpec& s) { s.model.experts->groups = 8; }},
       {"no gate of the shared experts", [](TrainSpec& s) { s.model.experts->shared_gate = true; }},
-      {"no experts of another width", [](TrainSpec& s) { s.model.experts->latent_size = 256; }},
+      {"only experts of the model's width", [](TrainSpec& s) { s.model.experts->latent_size = 256; }},
       {"further tokens (MTP)", [](TrainSpec& s) { s.model.prediction_layers = 1; }},
       {"hybrid with Mamba layers", [](TrainSpec& s) { s.model.mamba = MambaMixers{}; }},
       {"in its dense models only", [](TrainSpec& s) { s.model.tied_embeddings = true; }},
       {"no bias in its models with experts", [](TrainSpec& s) { s.model.qkv_bias = true; }},
-      {"multiplies experts in bf16 only", [](TrainSpec& s) { s.precision = Precision::fp8; }},
+      {"does not support fp8 with experts", [](TrainSpec& s) { s.precision = Precision::fp8; }},
       {"has attention sinks in its gpt_oss only", [](TrainSpec& s) { s.model.attention_sinks = true; }},
   };
   for (const Refusal& each : refusals) {
@@ -152,7 +152,7 @@ TEST_F(TitanExperts, WhatItsLayoutsLackIsRefused) {
       {"where EP is 1, but ETP is 1",
        [](TrainSpec& s) { s.parallel.tensor = 2, s.parallel.expert = 1, s.parallel.expert_tensor = 1; }},
       {"EP 3 does not divide 8", [](TrainSpec& s) { s.parallel.expert = 3; }},
-      {"only beside DP or CP",
+      {"only together with DP or CP",
        [](TrainSpec& s) { s.parallel = {.tensor = 4, .expert = 4}, s.precision = Precision::fp32; }},
       {"not by allgather", [](TrainSpec& s) { s.dispatcher = Dispatcher::allgather; }},
       {"not by hybridep", [](TrainSpec& s) { s.dispatcher = Dispatcher::hybridep; }},
