@@ -211,6 +211,9 @@ const std::vector<PrintedSetting>& data_settings() {
       {"attention across documents", {"reset_attention_mask", "model.data.reset_attention_mask"}},
       {"attention dropout", {"attention_dropout", "model.attention_dropout"}},
       {"hidden dropout", {"hidden_dropout", "model.hidden_dropout"}},
+      {"experts' input padded to their capacity",
+       {"moe_pad_expert_input_to_capacity", "model.moe_pad_expert_input_to_capacity",
+        "model.config.moe_pad_expert_input_to_capacity"}},
   };
   return list;
 }

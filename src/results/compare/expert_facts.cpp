@@ -1,14 +1,19 @@
 #include "compare/expert_facts.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "result/printed_settings.h"
 #include "spec/model_catalogue.h"
 #include "text/choice.h"
+#include "text/format.h"
 #include "text/words.h"
 
 namespace tprimat::results {
@@ -41,14 +46,66 @@ std::optional<bool> switch_printed(const RunResult& run, Names names) {
   return text == nullptr ? std::nullopt : std::optional(!is_off(*text));
 }
 
-std::optional<LoadBalancing> kind_printed(const RunResult& run) {
-  if (switch_printed(run, {"moe_router_enable_expert_bias"}).value_or(false)) return LoadBalancing::bias;
-  const std::string* text = find_printed(run, {"moe_router_load_balancing_type"});
+// "['aux_loss', 'seq_aux_loss']" as its parts, in lower case; nothing where it is not printed.
+std::optional<std::vector<std::string>> parts_printed(const RunResult& run, Names names) {
+  const std::string* text = find_printed(run, names);
   if (text == nullptr) return std::nullopt;
-  const std::string word = lower_case(*text);
-  if (is_off(word)) return LoadBalancing::none;
-  if (word.find("seq_aux_loss") != std::string::npos) return LoadBalancing::sequence_aux_loss;
-  return word.find("aux_loss") != std::string::npos ? std::optional(LoadBalancing::aux_loss) : std::nullopt;
+  std::vector<std::string> parts;
+  bool is_inside = false;
+  for (const char c : lower_case(*text)) {
+    const bool was_inside = is_inside;
+    is_inside = std::string_view(" ,[]()'\"").find(c) == std::string_view::npos;
+    if (is_inside && !was_inside) parts.emplace_back();
+    if (is_inside) parts.back() += c;
+  }
+  return parts;
+}
+
+// "none" for all words of no balancing. A kind without a name here keeps its own.
+std::string plain_kind(const std::string& word) {
+  if (is_off(word)) return "none";
+  return word == "seq_aux_loss" ? std::string(enum_name(LoadBalancing::sequence_aux_loss)) : word;
+}
+
+std::string plain_coefficient(const std::string& word) {
+  if (is_off(word)) return "0";
+  const auto number = parse_number<double>(word);
+  return number ? fmt::format("{:g}", std::max(0.0, *number)) : word;
+}
+
+bool has_coefficient(const std::string& kind) { return kind.find("aux_loss") != std::string::npos; }
+
+// Several losses may act together, each with its coefficient: in any order, without those that have no effect.
+void drop_idle_losses(std::vector<std::string>& kinds, std::vector<std::string>& coefficients) {
+  std::vector<std::pair<std::string, std::string>> acting;
+  for (size_t i = 0; i < kinds.size(); ++i)
+    if (kinds[i] != "none" && !(has_coefficient(kinds[i]) && coefficients[i] == "0"))
+      acting.emplace_back(kinds[i], has_coefficient(kinds[i]) ? coefficients[i] : "");
+  std::sort(acting.begin(), acting.end());
+  kinds.clear(), coefficients.clear();
+  for (const auto& [kind, coefficient] : acting) {
+    kinds.push_back(kind);
+    if (!coefficient.empty()) coefficients.push_back(coefficient);
+  }
+}
+
+Balancing balancing_printed(const RunResult& run) {
+  Balancing printed;
+  auto kinds = parts_printed(run, {"moe_router_load_balancing_type"});
+  auto coefficients = parts_printed(run, {"moe_aux_loss_coeff", "router_aux_loss_coef", "moe_loss_coeff"});
+  if (kinds) std::transform(kinds->begin(), kinds->end(), kinds->begin(), plain_kind);
+  if (coefficients)
+    std::transform(coefficients->begin(), coefficients->end(), coefficients->begin(), plain_coefficient);
+  if (kinds && coefficients && kinds->size() == coefficients->size()) drop_idle_losses(*kinds, *coefficients);
+  const auto together = [](const std::vector<std::string>& parts, const char* without) {
+    return parts.empty() ? std::string(without) : join(parts, "+");
+  };
+  if (kinds) printed.kind = together(*kinds, "none");
+  if (coefficients) printed.aux_loss = together(*coefficients, "0");
+  if (switch_printed(run, {"moe_router_enable_expert_bias"}).value_or(false))
+    printed.kind = enum_name(LoadBalancing::bias);
+  printed.z_loss = number_printed(run, {"moe_z_loss_coeff", "router_z_loss_coef"});
+  return printed;
 }
 
 const std::optional<Experts>* experts_in_shape(const RunResult& run) {
@@ -86,6 +143,9 @@ static bool is_dense(const RunResult& run) { return is_sparse(run) == false; }
 std::optional<Routing> routing_of(const RunResult& run) {
   if (is_dense(run)) return std::nullopt;
   if (run.experts && run.experts->routing) return run.experts->routing;
+  // Random logits with a bias force the load, though not an even one.
+  const std::string* biased = find_printed(run, {"moe_router_force_biased"});
+  if (biased != nullptr && lower_case(*biased) != "none" && lower_case(*biased) != "null") return std::nullopt;
   const auto forced = switch_printed(
       run, {"moe_router_force_load_balancing", "debug_moe_force_load_balance", "moe_force_load_balance"});
   if (!forced) return std::nullopt;
@@ -104,8 +164,10 @@ std::optional<Dispatcher> dispatcher_of(const RunResult& run) {
 
 std::optional<double> capacity_of(const RunResult& run) {
   if (is_dense(run)) return std::nullopt;
-  if (const auto printed = number_printed(run, {"moe_expert_capacity_factor", "moe_train_capacity_factor"}))
-    return printed;
+  if (const auto printed = number_printed(run, {"moe_expert_capacity_factor"})) return printed;
+  // Megatron-DeepSpeed prints its capacity even where no token is dropped.
+  if (const auto printed = number_printed(run, {"moe_train_capacity_factor"}))
+    return switch_printed(run, {"moe_token_dropping"}).value_or(true) ? printed : 0.0;
   const auto* experts = experts_in_shape(run);
   return experts != nullptr && *experts ? std::optional((*experts)->capacity_factor.value_or(0)) : std::nullopt;
 }
@@ -118,17 +180,14 @@ std::optional<int64_t> prediction_layers_of(const RunResult& run) {
 }
 
 Balancing balancing_of(const RunResult& run) {
-  Balancing stated{kind_printed(run),
-                   number_printed(run, {"moe_aux_loss_coeff", "router_aux_loss_coef", "moe_loss_coeff"}),
-                   number_printed(run, {"moe_z_loss_coeff", "router_z_loss_coef"})};
-  if (stated.aux_loss == 0.0 && stated.kind && *stated.kind != LoadBalancing::bias) stated.kind = LoadBalancing::none;
+  Balancing stated = balancing_printed(run);
   const auto* experts = experts_in_shape(run);
   if (experts == nullptr || !*experts || is_named_only(run)) return stated;
   const Experts& shape = **experts;
   if (shape.balancing == LoadBalancing::none && shape.aux_loss_coefficient == 0 && shape.z_loss_coefficient == 0)
     return stated;
-  if (!stated.kind) stated.kind = shape.balancing;
-  if (!stated.aux_loss) stated.aux_loss = shape.aux_loss_coefficient;
+  if (!stated.kind) stated.kind = enum_name(shape.balancing);
+  if (!stated.aux_loss) stated.aux_loss = fmt::format("{:g}", shape.aux_loss_coefficient);
   if (!stated.z_loss) stated.z_loss = shape.z_loss_coefficient;
   return stated;
 }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "result/run_result.h"
 #include "spec/experts.h"
@@ -17,13 +18,12 @@ std::optional<double> capacity_of(const RunResult& run);            // 0: an exp
 std::optional<int64_t> prediction_layers_of(const RunResult& run);  // 0: none
 
 // How learned routing is kept even. A shape without any leaves it open, and so does that of a log that only names its
-// model.
+// model. Kind and coefficient are words, as frameworks know more kinds than a shape, and add several losses:
+// "sinkhorn", "aux_loss+global_aux_loss" with "0.01+0.001".
 struct Balancing {
-  std::optional<LoadBalancing> kind;
-  std::optional<double> aux_loss, z_loss;  // coefficients
-  bool is_any() const {
-    return kind.value_or(LoadBalancing::none) != LoadBalancing::none || aux_loss > 0.0 || z_loss > 0.0;
-  }
+  std::optional<std::string> kind, aux_loss;  // aux_loss: coefficient of the balancing loss
+  std::optional<double> z_loss;               // coefficient
+  bool is_any() const { return kind.value_or("none") != "none" || aux_loss.value_or("0") != "0" || z_loss > 0.0; }
 };
 Balancing balancing_of(const RunResult& run);
 

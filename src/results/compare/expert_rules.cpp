@@ -53,6 +53,36 @@ std::string describe_more_work(const RunResult& a, const RunResult& b) {
   return less > 0 && more > less ? fmt::format("; {} more FLOPs per token", format_percent(more / less - 1)) : "";
 }
 
+// The first run of a side of which this holds, else its first: a fact that one repetition lacks is missing for the
+// side.
+template <class Condition>
+const RunResult& find_run(const Contender& side, Condition holds) {
+  for (const LoadedRun& run : side.runs)
+    if (holds(run.result)) return run.result;
+  return side.first();
+}
+
+bool has_shape(const RunResult& run) { return run.model_info.shape.has_value(); }
+bool has_no_shape(const RunResult& run) { return !has_shape(run); }
+bool hides_routing(const RunResult& run) { return !routing_of(run); }
+bool hides_balancing(const RunResult& run) {
+  const Balancing told = balancing_of(run);
+  return !told.kind && !told.aux_loss && !told.z_loss;
+}
+
+// The count of a model without a shape is that of the active parameters of the other's shape.
+bool counts_active(const RunResult& with_count, const RunResult& with_shape) {
+  const auto& count = with_count.model_info.num_parameters;
+  const auto& shape = with_shape.model_info.shape;
+  return has_no_shape(with_count) && count && shape && is_active_count(static_cast<double>(*count), *shape);
+}
+
+Shown show_active_count(const RunResult& a, const RunResult& b) {
+  if (!counts_active(a, b) && !counts_active(b, a)) return std::nullopt;
+  const auto describe = [](const RunResult& run) { return format_count(static_cast<double>(*parameters_of(run))); };
+  return Proof(Evidences{{"parameters", describe(a), describe(b)}});
+}
+
 // The mean over a side's runs; nothing where a run does not tell.
 struct SideMean {
   double mean = 0, error = 0;  // standard error between runs
@@ -134,7 +164,7 @@ Shown check_routing(const RunResult& a, const RunResult& b) {
 }
 
 Shown check_routing_known(const Sides& sides) {
-  const RunResult &a = sides.reference.first(), &b = sides.subject.first();
+  const RunResult &a = find_run(sides.reference, hides_routing), &b = find_run(sides.subject, hides_routing);
   if (!are_sparse(a, b) || (routing_of(a) && routing_of(b))) return std::nullopt;
   if (!routing_of(a) && !routing_of(b)) return Proof("neither side states it; " + describe_published_gain(a));
   Proof proof(Evidences{{"", routing_word(a), routing_word(b)}});
@@ -166,31 +196,22 @@ Shown check_balancing(const RunResult& a, const RunResult& b) {
 }
 
 Shown check_balancing_known(const Sides& sides) {
-  const RunResult &a = sides.reference.first(), &b = sides.subject.first();
+  const RunResult &a = find_run(sides.reference, hides_balancing), &b = find_run(sides.subject, hides_balancing);
   if (!are_sparse(a, b) || are_balanced(a, b)) return std::nullopt;
   if (!a.model_info.shape || !b.model_info.shape) return std::nullopt;  // shape_missing
   const auto describe = [](const Balancing& each) {
     if (!each.is_any()) return std::string("nothing stated");
-    return fmt::format("{}, coefficient {:g}", each.kind ? words(*each.kind) : "kind unknown",
-                       each.aux_loss.value_or(0));
+    return fmt::format("{}, coefficient {}", each.kind.value_or("kind unknown"), each.aux_loss.value_or("0"));
   };
   const Balancing x = balancing_of(a), y = balancing_of(b);
-  const auto is_silent = [](const Balancing& each) { return !each.kind && !each.aux_loss && !each.z_loss; };
-  if (x.is_any() == y.is_any() || !(is_silent(x) || is_silent(y))) return std::nullopt;
+  if (x.is_any() == y.is_any() || !(hides_balancing(a) || hides_balancing(b))) return std::nullopt;
   return Proof(Evidences{{"", describe(x), describe(y)}});
 }
 
 Shown check_active_count(const Sides& sides) {
-  const RunResult &a = sides.reference.first(), &b = sides.subject.first();
-  if (a.model_info.shape && b.model_info.shape) return std::nullopt;
-  const auto counts_active = [](const RunResult& with_count, const RunResult& with_shape) {
-    const auto& count = with_count.model_info.num_parameters;
-    const auto& shape = with_shape.model_info.shape;
-    return !with_count.model_info.shape && count && shape && is_active_count(static_cast<double>(*count), *shape);
-  };
-  if (!counts_active(a, b) && !counts_active(b, a)) return std::nullopt;
-  const auto describe = [](const RunResult& run) { return format_count(static_cast<double>(*parameters_of(run))); };
-  return Proof(Evidences{{"parameters", describe(a), describe(b)}});
+  const Contender &a = sides.reference, &b = sides.subject;
+  Shown shown = show_active_count(find_run(a, has_no_shape), find_run(b, has_shape));
+  return shown ? shown : show_active_count(find_run(a, has_shape), find_run(b, has_no_shape));
 }
 
 Shown check_dropped_tokens(const Sides& sides) {
