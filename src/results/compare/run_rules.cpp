@@ -198,7 +198,9 @@ constexpr std::array k_run_rules = {
     RunRule{"idle_optimizer", error, "the optimizer updated no weights", "a run that trains nothing has no speed",
             "set a learning rate above zero, and run again", check_idle_optimizer},
     RunRule{"model_missing", error, "the model is not named", k_unknown_side,
-            "name it: tprimat extract --model NAME, or model_info.name in a file of your own", check_known<has_model>},
+            "name it: tprimat extract --model NAME (the catalogue's or any name of your own), or model_info.name in a "
+            "file of your own",
+            check_known<has_model>},
     RunRule{"rate_missing", error, "there is no rate to compare", k_unknown_side,
             "pass the missing facts to tprimat extract (--global-batch-size, --sequence-length, --devices)",
             check_known<has_rate_or_time>},

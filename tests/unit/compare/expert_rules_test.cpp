@@ -102,6 +102,63 @@ TEST(Routing, UnknownOnOneSideIsSaid) {
   EXPECT_EQ(of_pair(plain(), other(), "routing_not_shown"), "") << "a dense model has none";
 }
 
+// As extraction leaves results: the settings are there, the facts that they leave open are not.
+LoadedRun printing(LoadedRun run, const PrintedNames& settings) {
+  run.result.experts.reset();
+  run.result.effective_config = settings;
+  return run;
+}
+
+TEST(Routing, ForcedWithABiasIsNotLearned) {
+  const auto with_bias = [](const char* bias) {
+    return printing(sparse("b.json", 2),
+                    {{"moe_router_force_load_balancing", "False"}, {"moe_router_force_biased", bias}});
+  };
+  EXPECT_NE(of_pair(sparse("a.json"), with_bias("0.5"), "routing_not_shown").find("learned against unknown"),
+            std::string::npos);
+  EXPECT_EQ(of_pair(sparse("a.json"), with_bias("None"), "routing_not_shown"), "");
+}
+
+// The second side with one more repetition.
+std::string of_pair_with(const LoadedRun& reference, const LoadedRun& subject, const LoadedRun& repetition,
+                         const std::string& code) {
+  Contender side = participant(subject);
+  side.runs.push_back(repetition);
+  return sentence(audit_pair(participant(reference), side), code);
+}
+
+TEST(Routing, ThatOneRepetitionHidesIsUnknown) {
+  const LoadedRun told = sparse("a.json");
+  EXPECT_NE(of_pair_with(told, sparse("b_r1.json", 2), printing(sparse("b_r2.json", 3), {}), "routing_not_shown")
+                .find("learned against unknown"),
+            std::string::npos);
+  EXPECT_EQ(of_pair_with(told, sparse("b_r1.json", 2), sparse("b_r2.json", 3), "routing_not_shown"), "");
+}
+
+TEST(Capacity, IsNoneWhereTokensAreNotDropped) {
+  const auto limited = [](const char* drops, const char* factor) {
+    return printing(sparse("a.json"), {{"moe_token_dropping", drops}, {"moe_train_capacity_factor", factor}});
+  };
+  EXPECT_NE(of_pair(limited("True", "1.0"), limited("False", "1.0"), "expert_capacity").find("1 against none"),
+            std::string::npos);
+  EXPECT_EQ(of_pair(limited("False", "2.0"), limited("False", "1.0"), "expert_capacity"), "");
+  // Megatron-LM's settings have a switch of that name without effect.
+  const LoadedRun megatron = printing(
+      sparse("b.json", 2), {{"model.moe_token_dropping", "False"}, {"model.moe_expert_capacity_factor", "1.0"}});
+  EXPECT_NE(of_pair(limited("False", "1.0"), megatron, "expert_capacity").find("none against 1"), std::string::npos);
+}
+
+TEST(Capacity, ThatIsFilledWithPaddingIsOtherWork) {
+  const auto padded = [](const char* yes) {
+    return printing(sparse("a.json"),
+                    {{"moe_expert_capacity_factor", "1.5"}, {"moe_pad_expert_input_to_capacity", yes}});
+  };
+  EXPECT_NE(of_pair(padded("False"), padded("True"), "data_settings")
+                .find("experts' input padded to their capacity off against on"),
+            std::string::npos);
+  EXPECT_EQ(of_pair(padded("True"), padded("True"), "data_settings"), "");
+}
+
 TEST(Capacity, AndWhatItDrops) {
   LoadedRun limited = sparse("a.json"), open = sparse("b.json", 2);
   limited.result.model_info.shape->experts->capacity_factor = 1.25;
@@ -142,6 +199,36 @@ TEST(Balancing, OfTwoKindsIsAnotherTrainingUnlessForced) {
       << of_pair(a, b, "expert_balancing");
   a.result.experts->routing = b.result.experts->routing = Routing::balanced;
   EXPECT_EQ(of_pair(a, b, "expert_balancing"), "");
+}
+
+TEST(Balancing, OfAnyPrintedKindIsCompared) {
+  const auto difference = [](const PrintedNames& a, const PrintedNames& b) {
+    return of_pair(printing(sparse("a.json"), a), printing(sparse("b.json", 2), b), "expert_balancing");
+  };
+  const auto settings = [](const char* type, const char* coefficient) {
+    return PrintedNames{{"moe_router_load_balancing_type", type}, {"moe_aux_loss_coeff", coefficient}};
+  };
+  const std::string sinkhorn = difference(settings("sinkhorn", "0.0"), settings("None", "0.0"));
+  EXPECT_NE(sinkhorn.find("kind sinkhorn against none"), std::string::npos) << sinkhorn;
+  const std::string ranks = difference(settings("global_aux_loss", "0.01"), settings("aux_loss", "0.01"));
+  EXPECT_NE(ranks.find("kind global_aux_loss against aux_loss"), std::string::npos) << ranks;
+  const PrintedNames both = settings("['aux_loss', 'seq_aux_loss']", "[0.01, 0.001]");
+  const std::string second = difference(both, settings("['aux_loss', 'seq_aux_loss']", "[0.01, 0.1]"));
+  EXPECT_NE(second.find("coefficient of the balancing loss 0.01+0.001 against 0.01+0.1"), std::string::npos) << second;
+  EXPECT_EQ(difference(both, settings("['seq_aux_loss', 'aux_loss']", "[0.001, 0.01]")), "") << "in another order";
+  EXPECT_EQ(difference(settings("aux_loss", "0.01"), settings("['aux_loss']", "[0.01]")), "");
+  EXPECT_EQ(difference(settings("none", "0.01"), settings("aux_loss", "0.0")), "") << "neither has an effect";
+}
+
+TEST(Balancing, ThatOneRepetitionHidesIsUnknown) {
+  LoadedRun a = sparse("a.json"), b = sparse("b_r1.json", 2), hidden = sparse("b_r2.json", 3);
+  for (LoadedRun* run : {&a, &b}) {
+    run->result.model_info.shape->experts->balancing = LoadBalancing::aux_loss;
+    run->result.model_info.shape->experts->aux_loss_coefficient = 0.01;
+  }
+  EXPECT_NE(of_pair_with(a, b, hidden, "balancing_not_shown").find("coefficient 0.01 against nothing stated"),
+            std::string::npos);
+  EXPECT_EQ(of_pair_with(a, b, b, "balancing_not_shown"), "");
 }
 
 TEST(Balancing, OfTheCatalogueIsNotThatOfALog) {
@@ -207,6 +294,7 @@ TEST(ActiveParameters, TakenForAllAreSaidAndNoOtherModel) {
   whole.result.model_info.num_parameters.reset();
   EXPECT_EQ(of_pair(whole, without_shape, "model_shape"), "");
   EXPECT_NE(of_pair(whole, without_shape, "active_against_total"), "");
+  EXPECT_NE(of_pair_with(whole, whole, without_shape, "active_against_total"), "");
   whole.result.model_info.num_parameters = count_parameters(*whole.result.model_info.shape).total();
   EXPECT_EQ(of_run(whole, "active_parameters"), "");
 }

@@ -155,6 +155,52 @@ std::vector<ExpertPair> pairs_of_unknown_routing() {
   };
 }
 
+Edit balancing_by_log(const std::string& type, const std::string& coefficient) {
+  return printed({{"moe_router_load_balancing_type", type}, {"moe_aux_loss_coeff", coefficient}});
+}
+Edit dropping_by_log(const std::string& drops, const std::string& factor) {  // Megatron-DeepSpeed
+  return printed({{"moe_token_dropping", drops}, {"moe_train_capacity_factor", factor}});
+}
+
+std::vector<ExpertPair> pairs_of_printed_routing() {
+  using enum Answer;
+  return {
+      {"ForcedBiasInALog", experts_on_h100(),
+       experts_on_h100({routing_by_log("moe_router_force_load_balancing", "False"),
+                        printed({{"moe_router_force_biased", "0.5"}}), speed(1.2)}),
+       faster, "random logits with a bias: the router does not choose", "routing_not_shown"},
+      {"LastRunHidesItsRouting", experts_on_h100(),
+       experts_on_h100({last_run([](RunResult& r) { r.experts->routing.reset(); })}), same,
+       "one run of three may force the balance", "routing_not_shown"},
+      {"CapacityWithoutDropping", experts_on_h100({dropping_by_log("False", "2.0")}),
+       experts_on_h100({dropping_by_log("False", "1.0")}), same, "neither side drops, whatever capacity it prints"},
+      {"LossesInAnotherOrder", qwen({balancing_by_log("['aux_loss', 'seq_aux_loss']", "[0.01, 0.001]")}),
+       qwen({balancing_by_log("['seq_aux_loss', 'aux_loss']", "[0.001, 0.01]")}), same, "a sum has no order"},
+  };
+}
+
+std::vector<ExpertPair> pairs_of_other_printed_routing() {
+  using enum Answer;
+  return {
+      {"SinkhornAgainstNone", qwen({balancing_by_log("sinkhorn", "0.0")}), qwen({balancing_by_log("none", "0.0")}),
+       withheld, "Sinkhorn's assignment is another router", "expert_balancing"},
+      {"OneOfTwoLossesTenfold", qwen({balancing_by_log("['aux_loss', 'seq_aux_loss']", "[0.01, 0.001]")}),
+       qwen({balancing_by_log("['aux_loss', 'seq_aux_loss']", "[0.01, 0.01]")}), withheld, "another objective",
+       "expert_balancing"},
+      {"LossOverAllRanks", qwen({balancing_by_log("global_aux_loss", "0.001")}),
+       qwen({balancing_by_log("aux_loss", "0.001")}), withheld, "balance over the batch is not that over a micro-batch",
+       "expert_balancing"},
+      {"DropsAtOneCapacity", experts_on_h100({dropping_by_log("True", "1.0")}),
+       experts_on_h100({dropping_by_log("False", "1.0")}), withheld, "only one side drops tokens", "expert_capacity"},
+      {"InputPaddedToCapacity",
+       experts_on_h100(
+           {printed({{"moe_expert_capacity_factor", "1.0"}, {"moe_pad_expert_input_to_capacity", "True"}})}),
+       experts_on_h100(
+           {printed({{"moe_expert_capacity_factor", "1.0"}, {"moe_pad_expert_input_to_capacity", "False"}})}),
+       withheld, "experts compute the padding, too", "data_settings"},
+  };
+}
+
 // Active and total counts, experts counted dense, and loads that move.
 std::vector<ExpertPair> pairs_of_readings() {
   using enum Answer;
@@ -255,12 +301,13 @@ std::vector<ExpertPair> pairs_of_other_sparse_models() {
 }  // namespace
 
 std::vector<ExpertPair> comparable_sparse_pairs() {
-  return joined<ExpertPair>(
-      {pairs_on_both_vendors(), pairs_of_expert_layouts(), pairs_of_unknown_routing(), pairs_of_readings()});
+  return joined<ExpertPair>({pairs_on_both_vendors(), pairs_of_expert_layouts(), pairs_of_unknown_routing(),
+                             pairs_of_printed_routing(), pairs_of_readings()});
 }
 
 std::vector<ExpertPair> other_sparse_pairs() {
-  return joined<ExpertPair>({pairs_of_other_routing(), pairs_of_other_sparse_models()});
+  return joined<ExpertPair>(
+      {pairs_of_other_routing(), pairs_of_other_printed_routing(), pairs_of_other_sparse_models()});
 }
 
 }  // namespace tprimat::results::expert
