@@ -5,6 +5,8 @@
 
 #include "extract/common/dumped_settings.h"
 #include "extract/common/expert_settings.h"
+#include "extract/common/layer_pattern.h"
+#include "result/printed_settings.h"
 #include "result/summary.h"
 #include "text/format.h"
 
@@ -44,6 +46,19 @@ std::optional<double> z_loss_factor(const RunResult& result, const Settings& set
   return product(DumpedSettings(settings).number({"moe_z_loss_coeff"}), routed_layers(result));
 }
 
+// A shape has names for some of the kinds of Megatron-LM, and one coefficient.
+void warn_of_balancing(RunResult& result, const Settings& settings) {
+  const auto& shape = result.model_info.shape;
+  const std::string_view kind = DumpedSettings(settings).word({"moe_router_load_balancing_type"});
+  if (!shape || !shape->is_sparse() || kind.empty() || is_off(kind)) return;
+  const auto all = parse_word_list(kind);
+  const std::string_view only = all && all->size() == 1 ? all->front() : kind;
+  if (only == "aux_loss" || only == "seq_aux_loss" || is_off(only)) return;
+  add_warning(result, fmt::format("the shape states the balancing of the experts as {}, for it has no name for "
+                                  "moe_router_load_balancing_type {}",
+                                  enum_name(shape->experts->balancing), kind.substr(0, 80)));
+}
+
 void fill(Series& known, std::vector<double> values, std::optional<double> factor) {
   if (known || !factor || values.empty()) return;
   for (double& value : values) value *= *factor;
@@ -71,6 +86,7 @@ void fill_experts(RunResult& result, const LoggedFacts& facts, const Settings& s
   const bool any = experts.routing || experts.dispatcher || experts.load_values || experts.dropped_values ||
                    experts.aux_loss_values || experts.z_loss_values;
   if (any) result.experts = std::move(experts);
+  warn_of_balancing(result, settings);
 }
 
 void explain_missing_mfu(RunResult& result) {
