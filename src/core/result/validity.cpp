@@ -280,7 +280,7 @@ void check_experts(RunResult& result) {
   for (const RoutingFigure& figure : list_routing_figures(result)) {
     auto& mean = (*result.experts).*figure.mean;
     if (!mean || figure.allows(*mean)) continue;
-    add_warning(result, fmt::format("the {} of {:.4g} is impossible: it is left out", figure.one, *mean));
+    add_warning(result, fmt::format("the {}, {:.4g}, is impossible: it is left out", figure.one, *mean));
     mean.reset();
   }
 }
