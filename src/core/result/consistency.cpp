@@ -38,6 +38,16 @@ class Comparer {
     else if (stated)
       found_.push_back({figure, format_significant(value_of(*stated), 5), "nothing", kind});
   }
+  // An interval holds its figure.
+  void require_within(const std::string& figure, const std::optional<Estimate>& stated) {
+    if (!stated || !stated->low || !stated->high) return;
+    const double slack = tolerance_ * std::fabs(stated->value);
+    if (stated->value >= *stated->low - slack && stated->value <= *stated->high + slack) return;
+    if (std::ranges::find(found_, figure, &Contradiction::what) != found_.end()) return;
+    const std::string interval =
+        fmt::format("{} to {}", format_significant(*stated->low, 5), format_significant(*stated->high, 5));
+    found_.push_back({figure, format_significant(stated->value, 5), interval, Kind::figure});
+  }
 
  private:
   static double value_of(double value) { return value; }
@@ -46,6 +56,14 @@ class Comparer {
   std::vector<Contradiction>& found_;
   double tolerance_;
 };
+
+// No figure follows from a shape that no model has.
+void refuse_impossible_shape(const RunResult& stored, std::vector<Contradiction>& found) {
+  if (!stored.model_info.shape) return;
+  const std::vector<Problem> problems = check_model(*stored.model_info.shape, "");
+  if (!problems.empty())
+    found.push_back({"the stated shape is impossible:", problems.front().what, "no FLOPs", Kind::shape});
+}
 
 // Two counts that may belong to one model do not put the speed in doubt.
 void compare_shape(const RunResult& stored, Comparer& comparer) {
@@ -79,6 +97,12 @@ void compare_derived(const Derived& stated, const Derived& derived, Comparer& co
   }
   comparer.compare("joules per token", stated.joules_per_token, derived.joules_per_token);
   comparer.compare("USD per 1e12 tokens", stated.usd_per_1e12_tokens, derived.usd_per_1e12_tokens);
+  comparer.require_within("tokens/s", stated.tokens_per_second);
+  comparer.require_within("tokens/s per device", stated.tokens_per_second_per_gpu);
+  comparer.require_within("TFLOP/s per device", stated.tflops_per_gpu);
+  comparer.require_within("MFU", stated.mfu);
+  comparer.require_within("joules per token", stated.joules_per_token);
+  comparer.require_within("USD per 1e12 tokens", stated.usd_per_1e12_tokens);
 }
 
 void compare_statistics(const RunResult& stored, const RunResult& again, Comparer& comparer) {
@@ -163,6 +187,34 @@ void compare_divisors(const RunResult& stored, std::vector<Contradiction>& found
         product({known(t.micro_batch_size), may_hold_context ? data / context : data}));
 }
 
+// The ranks that the experts of a layer are split over; 0 where they are not known.
+int64_t ranks_of_stage(const RunResult& run) {
+  const ParallelismConfig& p = run.parallelism_config;
+  const int64_t devices = device_count(run).value_or(0);
+  const int64_t stages = product({p.pipeline_model_parallel_size});
+  if (stages > 0 && devices > 0 && devices % stages == 0) return devices / stages;
+  const int64_t ranks =
+      product({p.tensor_model_parallel_size, p.context_parallel_size.value_or(1), p.data_parallel_size, replicas(run)});
+  return ranks > 0 ? ranks : devices;
+}
+
+// EP x ETP ranks hold each expert of their layers once, and each of the EP parts the same number of experts.
+void compare_expert_layout(const RunResult& stored, std::vector<Contradiction>& found) {
+  const ParallelismConfig& p = stored.parallelism_config;
+  const int64_t parts = p.expert_model_parallel_size.value_or(1);
+  const int64_t tensor = p.expert_tensor_parallel_size.value_or(1);
+  const int64_t ranks = ranks_of_stage(stored);
+  if (parts < 1 || tensor < 1) return;
+  const bool fits = parts <= ranks / tensor && ranks % (parts * tensor) == 0;
+  if (ranks > 0 && !fits)
+    found.push_back({"EP x ETP", fmt::format("{} x {}", parts, tensor),
+                     fmt::format("a divisor of {}, of TP x CP x DP", ranks), Kind::layout});
+  const auto& shape = stored.model_info.shape;
+  const int64_t count = shape && shape->experts ? shape->experts->count : 0;
+  if (count > 0 && count % parts != 0)
+    found.push_back({"EP", fmt::format("{}", parts), fmt::format("a divisor of the {} experts", count), Kind::layout});
+}
+
 void compare_layout(const RunResult& stored, std::vector<Contradiction>& found) {
   const TrainingConfig& t = stored.training_config;
   const auto denies = [](const std::optional<int64_t>& stated, int64_t follows) {
@@ -179,6 +231,7 @@ void compare_layout(const RunResult& stored, std::vector<Contradiction>& found) 
   check("devices, of TP x PP x DP x CP", devices, products.devices);
   check("global batch size, of MBS x DP x GA", t.global_batch_size, products.batch);
   compare_divisors(stored, found);
+  compare_expert_layout(stored, found);
   check("tokens per step, of GBS x SL", t.tokens_per_step, product({t.global_batch_size, t.sequence_length}));
 }
 
@@ -302,6 +355,7 @@ std::vector<Contradiction> find_contradictions(const RunResult& stored) {
   summarise_run(again, stored_options(stored));
   compare_statistics(stored, again, comparer);
   compare_derived(stored.derived, again.derived, comparer);
+  refuse_impossible_shape(stored, found);
   compare_shape(stored, comparer);
   compare_peak(stored, comparer);
   compare_layout(stored, found);
@@ -313,6 +367,7 @@ std::vector<Contradiction> find_older_contradictions(const RunResult& result, co
   std::vector<Contradiction> found;
   compare_stated_mean(result, stated, found);
   compare_stated_rates(result, stated, found);
+  refuse_impossible_shape(result, found);
   compare_layout(result, found);
   compare_printed_settings(result, found);
   return found;

@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
 #include <numeric>
 #include <set>
 
+#include "result/expert_summary.h"
 #include "result/summary.h"
 
 namespace tprimat {
@@ -226,26 +228,60 @@ int64_t steps_reached(const RunResult& result) {
 
 namespace {
 
-// A load below the mean, or a share beyond 1, is no measurement.
+struct RoutingFigure {
+  std::optional<double> ExpertFigures::*mean;
+  std::optional<std::vector<double>> ExpertFigures::*series;
+  const char *one, *many;
+  double least, most;
+
+  bool allows(double value) const { return value >= least && value <= most; }
+};
+
+// The fullest expert takes the mean at least, and at most the tokens of all experts. A loss fits into the single
+// precision that trainers compute it in.
+std::array<RoutingFigure, 4> list_routing_figures(const RunResult& result) {
+  using E = ExpertFigures;
+  constexpr double k_rounding = 1e-6, k_most = std::numeric_limits<float>::max();
+  const auto& shape = result.model_info.shape;
+  const int64_t count = shape && shape->experts ? shape->experts->count : 0;
+  const double most_load = count >= 1 ? static_cast<double>(count) * (1 + k_rounding) : k_most;
+  return {{{&E::load, &E::load_values, "load of the fullest expert", "loads of experts", 1 - k_rounding, most_load},
+           {&E::dropped_share, &E::dropped_values, "share of dropped tokens", "shares of dropped tokens", 0, 1},
+           {&E::aux_loss, &E::aux_loss_values, "balancing loss", "balancing losses", 0, k_most},
+           {&E::z_loss, &E::z_loss_values, "router z-loss", "router z-losses", 0, k_most}}};
+}
+
+// Whether there were any.
+bool leave_out_impossible(RunResult& result, const RoutingFigure& figure) {
+  auto& series = (*result.experts).*figure.series;
+  if (!series) return false;
+  double first = 0;
+  size_t count = 0;
+  for (double& value : *series) {
+    if (std::isnan(value) || figure.allows(value)) continue;
+    if (count++ == 0) first = value;
+    value = std::numeric_limits<double>::quiet_NaN();
+  }
+  if (count == 0) return false;
+  add_warning(result, fmt::format("impossible {} are left out: {} of {}, the first is {:.4g}", figure.many, count,
+                                  series->size(), first));
+  return true;
+}
+
+// Each entry by itself: a mean of impossible ones may look possible.
 void check_experts(RunResult& result) {
   if (!result.experts) return;
-  ExpertFigures& experts = *result.experts;
-  for (const auto& [series, what] : {std::pair{&ExpertFigures::load_values, "loads of experts"},
-                                     {&ExpertFigures::dropped_values, "shares of dropped tokens"},
-                                     {&ExpertFigures::aux_loss_values, "balancing losses"},
-                                     {&ExpertFigures::z_loss_values, "router z-losses"}})
-    if (experts.*series) check_length(result, (experts.*series)->size(), what);
-  constexpr double k_rounding = 1e-6;
-  if (experts.load && !(*experts.load >= 1 - k_rounding)) {
-    add_warning(result,
-                fmt::format("the fullest expert's load is {:.4g} of the mean, which is impossible: it is left out",
-                            *experts.load));
-    experts.load.reset();
+  bool is_changed = false;
+  for (const RoutingFigure& figure : list_routing_figures(result)) {
+    if (const auto& series = (*result.experts).*figure.series) check_length(result, series->size(), figure.many);
+    is_changed |= leave_out_impossible(result, figure);
   }
-  if (experts.dropped_share && !(*experts.dropped_share >= 0 && *experts.dropped_share <= 1)) {
-    add_warning(result, fmt::format("a share of {:.4g} of dropped tokens is impossible: it is left out",
-                                    *experts.dropped_share));
-    experts.dropped_share.reset();
+  if (is_changed) summarise_experts(result);
+  for (const RoutingFigure& figure : list_routing_figures(result)) {
+    auto& mean = (*result.experts).*figure.mean;
+    if (!mean || figure.allows(*mean)) continue;
+    add_warning(result, fmt::format("the {}, {:.4g}, is impossible: it is left out", figure.one, *mean));
+    mean.reset();
   }
 }
 

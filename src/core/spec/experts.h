@@ -67,7 +67,11 @@ struct Experts {
   std::optional<double> capacity_factor =
       {};  // tokens beyond capacity_factor x the mean load are dropped; absent: none
 
-  int64_t layers(int64_t num_layers) const { return (num_layers - first_dense_layers) / layer_interval; }
+  // 0 for a shape that check_model refuses.
+  int64_t layers(int64_t num_layers) const {
+    if (layer_interval < 1 || first_dense_layers < 0 || first_dense_layers >= num_layers) return 0;
+    return (num_layers - first_dense_layers) / layer_interval;
+  }
 
   static constexpr auto fields() {
     using E = Experts;

@@ -203,14 +203,15 @@ bool has_flat_experts(const Json& model) {
 
 Json with_experts(Json model) {
   if (!has_flat_experts(model)) return model;
-  Experts experts;
-  Json parts = to_json(experts);
-  parts["count"] = model.at("num_experts");
-  if (model.contains("experts_per_token")) parts["per_token"] = model.at("experts_per_token");
-  if (model.contains("ffn_hidden_size")) parts["ffn_hidden_size"] = model.at("ffn_hidden_size");
+  if (!model.contains("experts") || model.at("experts").is_null()) {
+    Json parts = to_json(Experts());
+    parts["count"] = model.at("num_experts");
+    if (model.contains("experts_per_token")) parts["per_token"] = model.at("experts_per_token");
+    if (model.contains("ffn_hidden_size")) parts["ffn_hidden_size"] = model.at("ffn_hidden_size");
+    model["experts"] = parts;
+  }
   model.erase("num_experts");
   model.erase("experts_per_token");
-  model["experts"] = parts;
   return model;
 }
 

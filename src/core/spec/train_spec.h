@@ -247,7 +247,8 @@ double learning_rate_at(const OptimizerSpec& optimizer, int64_t step, int64_t to
 Json train_spec_to_json(const TrainSpec& spec);
 
 // Version 0.1 wrote a mixture of experts as `num_experts` and `experts_per_token`, where ffn_hidden_size was the width
-// of an expert. Whether the JSON of a shape has them; and the same shape with `experts` instead.
+// of an expert. Whether the JSON of a shape has them; and the same shape with `experts` instead, which stays as it is
+// where the shape has it already.
 bool has_flat_experts(const Json& model);
 Json with_experts(Json model);
 

@@ -15,8 +15,9 @@
 namespace tprimat::results {
 namespace {
 
-Json honest_file() {
+Json honest_file(const std::optional<Experts>& experts = {}) {
   RunResult run = sample_run("a.json", Platform::nvd, Framework::nemo, 1.0).result;
+  run.model_info.shape->experts = experts;
   run.model_info.num_parameters = count_parameters(*run.model_info.shape).total();
   run.training_config.micro_batch_size = 2;
   ParallelismConfig& layout = run.parallelism_config;
@@ -104,6 +105,47 @@ TEST(Mutation, AFigureThatFollowsFromNothingIsNotShown) {
   EXPECT_TRUE(speaks(audit_contender(contender), "figure_contradiction", "MFU 0.95"));
 }
 
+void raise_mfu(Json& json, double factor) {
+  Json& derived = json["derived"];
+  for (const char* formula : {"causal/1", "full/1", "6n/1"})
+    derived["flops_per_token"][formula] = derived["flops_per_token"][formula].get<double>() * factor;
+  for (const char* figure : {"mfu", "tflops_per_gpu"})
+    derived[figure]["value"] = derived[figure]["value"].get<double>() * factor;
+}
+
+bool doubts_the_shape(const Json& json) {
+  const Contender contender = read_back(json);
+  const Derived& derived = contender.first().derived;
+  const bool is_shown = derived.mfu || derived.tflops_per_gpu || !derived.flops_per_token.empty();
+  return !is_shown && speaks(audit_contender(contender), "shape_contradiction", "the stated shape is impossible");
+}
+
+TEST(Mutation, AnImpossibleShapeHidesNoOtherEdit) {
+  const Experts experts{.count = 32, .per_token = 4, .ffn_hidden_size = 1024};
+  EXPECT_TRUE(read_back(honest_file(experts)).first().contradictions.empty());
+  const std::pair<const char*, Json> edits[] = {{"/model_info/shape/experts/layer_interval", 0},
+                                                {"/model_info/shape/experts/capacity_factor", -1},
+                                                {"/model_info/shape/prediction_layers", -5},
+                                                {"/model_info/shape/prediction_layers", int64_t{1} << 62}};
+  for (const auto& [place, value] : edits) {
+    Json json = honest_file(experts);
+    value_at(json, place) = value;
+    raise_mfu(json, 10);
+    EXPECT_TRUE(doubts_the_shape(json)) << place;
+  }
+}
+
+TEST(Mutation, FlatExpertsMustBePossible) {
+  for (const int64_t count : {int64_t{0}, int64_t{-3}, int64_t{8}}) {  // 8 of which no token passes one
+    Json json = honest_file();
+    json["model_info"]["shape"]["num_experts"] = count;
+    EXPECT_TRUE(doubts_the_shape(json)) << count;
+  }
+  Json huge = honest_file();
+  huge["model_info"]["shape"]["num_experts"] = uint64_t{1} << 63;
+  EXPECT_TRUE(doubts_the_shape(huge));
+}
+
 TEST(Mutation, ANoteAboutTheStepDoesNotExcuseTheRate) {
   Json json = honest_file();
   json["config_audit"] = Json::array({{{"key", "tokens_per_step"}, {"effective", "262144"}}});
@@ -139,6 +181,20 @@ INSTANTIATE_TEST_SUITE_P(
         LayoutCase{"LargerBatch", true, [](RunResult& run) { run.training_config.global_batch_size = 100; }},
         LayoutCase{"MoreRanks", true, [](RunResult& run) { run.parallelism_config.tensor_model_parallel_size = 2; }},
         LayoutCase{"MoreSequenceRanks", true, [](RunResult& run) { run.parallelism_config.context_parallel_size = 2; }},
+        LayoutCase{"MoreExpertRanks", true,
+                   [](RunResult& run) { run.parallelism_config.expert_model_parallel_size = 64; }},
+        LayoutCase{"ExpertRanksThatDoNotDivide", true,
+                   [](RunResult& run) { run.parallelism_config.expert_model_parallel_size = 3; }},
+        LayoutCase{"MoreExpertTensorRanks", true,
+                   [](RunResult& run) {
+                     run.parallelism_config.expert_model_parallel_size = 8;
+                     run.parallelism_config.expert_tensor_parallel_size = 8;
+                   }},
+        LayoutCase{"ExpertRanksThatDivide", false,
+                   [](RunResult& run) {
+                     run.parallelism_config.expert_model_parallel_size = 4;
+                     run.parallelism_config.expert_tensor_parallel_size = 2;
+                   }},
         LayoutCase{"FewerDevices", true,
                    [](RunResult& run) { run.training_config.num_gpus = run.gpu_info.device_count = 4; }},
         LayoutCase{"OtherTokens", true, [](RunResult& run) { run.training_config.tokens_per_step = 1000; }},

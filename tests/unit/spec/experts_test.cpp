@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 
 #include "spec/flop_breakdown.h"
 #include "spec/train_spec.h"
@@ -29,6 +30,20 @@ TEST(Experts, FirstLayersAndThoseBetweenAreDense) {
   EXPECT_EQ(each.layers(48), 48);
   EXPECT_EQ(later.layers(61), 58);
   EXPECT_EQ(alternate.layers(48), 24);
+}
+
+TEST(Experts, NoLayersFollowFromAnImpossibleShape) {
+  const Experts each{.count = 4, .per_token = 1, .ffn_hidden_size = 8};
+  for (const int64_t interval : {int64_t{0}, int64_t{-1}, INT64_MIN}) {
+    Experts odd = each;
+    odd.layer_interval = interval;
+    EXPECT_EQ(odd.layers(48), 0);
+  }
+  for (const int64_t dense : {int64_t{48}, int64_t{49}, INT64_MAX, INT64_MIN}) {
+    Experts odd = each;
+    odd.first_dense_layers = dense;
+    EXPECT_EQ(odd.layers(48), 0);
+  }
 }
 
 // 6 x the weights that a token passes, by hand from arXiv 2401.04088, table 1.
@@ -104,6 +119,16 @@ TEST(Experts, SpecificationsOfVersion01AreRead) {
   EXPECT_EQ(train_spec_from_json(json, "spec").model, spec.model);
   json["model"]["num_experts"] = nullptr;
   EXPECT_FALSE(train_spec_from_json(json, "spec").model.experts);
+}
+
+TEST(Experts, KeysOfVersion01ReplaceNoExperts) {
+  TrainSpec spec;
+  spec.model = shape_of("mixtral");
+  spec.model.experts->capacity_factor = 1.25;
+  Json json = train_spec_to_json(spec);
+  json["model"]["num_experts"] = 4;
+  json["model"]["experts_per_token"] = 1;
+  EXPECT_EQ(train_spec_from_json(json, "spec").model, spec.model);
 }
 
 }  // namespace
