@@ -86,10 +86,9 @@ static bool is_dense(const RunResult& run) { return is_sparse(run) == false; }
 std::optional<Routing> routing_of(const RunResult& run) {
   if (is_dense(run)) return std::nullopt;
   if (run.experts && run.experts->routing) return run.experts->routing;
-  const auto forced = switch_printed(
-      run, {"moe_router_force_load_balancing", "debug_moe_force_load_balance", "moe_force_load_balance"});
-  if (!forced) return std::nullopt;
-  return *forced ? Routing::balanced : Routing::learned;
+  const auto* forced = run.effective_config ? find_forced_balance(*run.effective_config) : nullptr;
+  if (forced == nullptr) return std::nullopt;
+  return is_off(forced->second) ? Routing::learned : Routing::balanced;
 }
 
 std::optional<Dispatcher> dispatcher_of(const RunResult& run) {
