@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <set>
 #include <string_view>
 
@@ -15,11 +16,18 @@ namespace {
 using Settings = std::map<std::string, std::string>;
 
 // NeMo and torchtitan print sections before the name.
-const std::string* find_setting(const Settings& settings, std::string_view name) {
+const Settings::value_type* find_entry(const Settings& settings, std::string_view name) {
   for (const char* section : {"", "model.", "training."})
-    if (const auto found = settings.find(section + std::string(name)); found != settings.end()) return &found->second;
+    if (const auto found = settings.find(section + std::string(name)); found != settings.end()) return &*found;
   return nullptr;
 }
+
+const std::string* find_setting(const Settings& settings, std::string_view name) {
+  const auto* found = find_entry(settings, name);
+  return found != nullptr ? &found->second : nullptr;
+}
+
+bool is_unstated(std::string_view value) { return value.empty() || value == "None" || value == "null"; }
 
 // Zero and below let the framework choose.
 std::optional<int64_t> size_of(const Settings& settings, std::string_view name) {
@@ -67,6 +75,23 @@ std::vector<PrintedSize> printed_sizes(const RunResult& result) {
           {"moe_shared_expert_intermediate_size", of_experts(result, &Experts::shared_ffn_hidden_size)},
           {"num_layers", of_shape(result, &ModelSpec::num_layers)},
           {"hidden_size", of_shape(result, &ModelSpec::hidden_size)}};
+}
+
+// As Megatron-LM, Megatron-Bridge, NeMo and the versions of torchtitan print it.
+constexpr std::array k_forced_balance = {"moe_router_force_load_balancing",
+                                         "model.config.moe_router_force_load_balancing",
+                                         "debug.moe_force_load_balance",
+                                         "training.debug_moe_force_load_balance",
+                                         "debug_moe_force_load_balance",
+                                         "moe_force_load_balance",
+                                         "model_args.moe_args._debug_force_load_balance"};
+
+void compare_routing(const RunResult& result, std::vector<Contradiction>& found) {
+  const auto routing = result.experts ? result.experts->routing : std::nullopt;
+  const auto* forced = find_forced_balance(*result.effective_config);
+  if (forced == nullptr || !routing || (*routing == Routing::learned) == is_off(forced->second)) return;
+  found.push_back({fmt::format("{}, which the framework printed", forced->first), std::string(enum_name(*routing)),
+                   forced->second, Contradiction::Kind::settings});
 }
 
 using Names = std::set<std::string, std::less<>>;
@@ -142,15 +167,18 @@ void compare_printed_settings(const RunResult& result, std::vector<Contradiction
   const std::string* fp8 = find_setting(settings, "fp8");
   if (fp8 != nullptr && !is_off(*fp8) && result.precision && *result.precision != Precision::fp8)
     add("fp8", std::string(enum_name(*result.precision)), "fp8 " + *fp8);
-  const std::string* forced = find_setting(settings, "moe_router_force_load_balancing");
-  const auto routing = result.experts ? result.experts->routing : std::nullopt;
-  if (forced != nullptr && routing && (*routing == Routing::learned) != is_off(*forced))
-    add("moe_router_force_load_balancing", std::string(enum_name(*routing)), *forced);
+  compare_routing(result, found);
   const auto& shape = result.model_info.shape;
   if (!shape || shape->is_sparse()) return;
   for (const char* name : {"expert_model_parallel_size", "parallelism.expert_parallel_degree"})
     if (const auto ranks = size_of(settings, name); ranks && *ranks > 1)
       add(name, "a dense model", fmt::format("{}", *ranks));
+}
+
+const Settings::value_type* find_forced_balance(const Settings& settings) {
+  for (const char* name : k_forced_balance)
+    if (const auto* found = find_entry(settings, name); found != nullptr && !is_unstated(found->second)) return found;
+  return nullptr;
 }
 
 std::optional<std::string> find_adapters(const Settings& settings) {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "result/run_result.h"
@@ -16,6 +17,10 @@ void compare_printed_settings(const RunResult& result, std::vector<Contradiction
 
 // Whether the printed settings let the batch grow at the start of the training.
 bool names_ramp_up(const std::map<std::string, std::string>& settings);
+
+// The printed switch of forced balance on the experts, by any framework's name; nullptr: none states it.
+const std::pair<const std::string, std::string>* find_forced_balance(
+    const std::map<std::string, std::string>& settings);
 
 // The printed setting that leaves most weights frozen, as "lora_rank 16": adapters train beside them, or some layers
 // alone are trained. Sizes of adapters count only if no switch beside them disables adapters: some programs print their

@@ -51,6 +51,17 @@ Json testimony_of(const TrainSpec& spec) {
   return says;
 }
 
+// A framework's log may name the dispatcher that was left to it.
+void check_asked_routing(const ResultCheck& check, const TrainSpec& spec) {
+  RunResult asked;
+  fill_asked_facts(asked, spec);
+  if (!asked.experts) return;
+  const RunResult& stated = check.result.read;
+  const bool is_left_to_log = stated.source.format == "log" && !spec.dispatcher;
+  if (is_left_to_log && stated.experts) asked.experts->dispatcher = stated.experts->dispatcher;
+  check_routing(check, *asked.experts);
+}
+
 // Older archives hold no launch.json: the defaults then mean ranks started on one machine.
 LaunchFacts launch_facts_of(const StatedResult& result, const RequestFiles& files) {
   if (!files.launch.empty())
@@ -202,6 +213,7 @@ void check_request(const StatedResult& result, const RequestFiles& files, Verifi
   const TrainSpec read = train_spec_from_json(spec, files.spec_name);
   const ResultCheck against_spec{result, files.spec_name, found};
   check_testimony(against_spec, "", run_result_to_json(result.read), testimony_of(read));
+  check_asked_routing(against_spec, read);
   check_threads(against_spec, read);
   if (!files.launch.empty()) check_launch({result, files.launch_name, found}, files);
   check_hash(result, files, spec, found);

@@ -138,7 +138,9 @@ constexpr PrintedSetting k_printed[] = {{"sequence_length", "training_config", "
                                         {"tensor_model_parallel_size", "parallelism_config", ""},
                                         {"pipeline_model_parallel_size", "parallelism_config", ""},
                                         {"data_parallel_size", "parallelism_config", ""},
-                                        {"context_parallel_size", "parallelism_config", ""}};
+                                        {"context_parallel_size", "parallelism_config", ""},
+                                        {"routing", "experts", ""},
+                                        {"dispatcher", "experts", ""}};
 
 std::optional<double> number_in(const std::string& text) {
   double value = 0.0;
@@ -161,7 +163,7 @@ void check_setting(const ResultCheck& check, const Json& stated, const PrintedSe
     ++check.found.facts;
     if (!is_same_setting(word, printed)) check.refute(what, word, printed);
   };
-  const Json& facts = section.empty() ? stated : stated.at(section);
+  const Json facts = section.empty() ? stated : stated.value(section, Json::object());
   if (const AuditEntry* audited = find_audited(check.result.read, setting.key))
     compare("config_audit." + audited->key, audited->effective);
   else if (facts.contains(fact) && !facts[fact].is_null())
@@ -187,6 +189,11 @@ void check_settings(const ResultCheck& check, const logs::ExtractedLog& log) {
 RunResult follow_again(const RunResult& stated, const logs::ReadLog& read) {
   RunResult again = stated;
   again.memory_by_rank.reset(), again.memory_metrics = {};
+  if (again.experts) {
+    ExpertFigures& experts = *again.experts;
+    experts.load_values.reset(), experts.dropped_values.reset();
+    experts.aux_loss_values.reset(), experts.z_loss_values.reset();
+  }
   again.events.reset(), again.event_counts.reset(), again.skipped_updates.reset(), again.steps.reset();
   logs::add_logged_figures(again, read);
   return again;
@@ -194,8 +201,12 @@ RunResult follow_again(const RunResult& stated, const logs::ReadLog& read) {
 
 // What a run of the suite without step records has from its log besides the series.
 void check_followed(const ResultCheck& check, const logs::ReadLog& read) {
-  check_series(check, index_records(logs::make_step_records(read)));
-  const Json derived = run_result_to_json(follow_again(check.result.read, read)), &stored = check.result.stored;
+  const RunResult again = follow_again(check.result.read, read);
+  RecordsByStep records = index_records(logs::make_step_records(read));
+  add_expert_series(records, again);  // records hold no losses of routers
+  check_series(check, records);
+  check_routing(check, again.experts.value_or(ExpertFigures{}));
+  const Json derived = run_result_to_json(again), &stored = check.result.stored;
   for (const char* section : {"memory_by_rank", "reported", "steps", "event_counts", "skipped_updates"}) {
     if (!stored.contains(section)) continue;
     check_numbers(check, section, stored[section], derived.value(section, {}));
@@ -214,6 +225,7 @@ void check_reading(const ResultCheck& check, const LogText& log, const logs::Rea
   const RunResult again = extract_again(attempt_of(stated, read), log.name, stated);
   check_series(check, records_of(again));
   check_sections(check, again);
+  check_routing(check, again.experts.value_or(ExpertFigures{}));
   check_log_clock(check);
 }
 

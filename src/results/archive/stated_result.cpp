@@ -40,6 +40,18 @@ void check_list(const ResultCheck& check, const std::string& where, const Json& 
   }
 }
 
+template <class Word>
+std::string show_choice(const std::optional<Word>& word) {
+  return word ? std::string(enum_name(*word)) : "nothing";
+}
+
+// Early versions stored the sizes of experts in the shape itself, and nothing of routing.
+bool is_before_routing(const Json& stored) {
+  const Json info = stored.value("model_info", Json());
+  const Json shape = info.is_object() ? info.value("shape", Json()) : Json();
+  return shape.is_object() && shape.contains("num_experts");
+}
+
 }  // namespace
 
 void ResultCheck::refute(const std::string& what, const std::string& stated, const std::string& follows) const {
@@ -82,6 +94,17 @@ void check_numbers(const ResultCheck& check, const std::string& where, const Jso
   for (const auto& [key, value] : stated.items())
     if (!check.result.skip_intervals || !is_interval(key))
       check_numbers(check, where + "." + key, value, derived.value(key, {}));
+}
+
+void check_routing(const ResultCheck& check, const ExpertFigures& told) {
+  const ExpertFigures stated = check.result.read.experts.value_or(ExpertFigures{});
+  const bool may_omit = is_before_routing(check.result.stored);
+  const auto compare = [&](const char* what, const auto& word, const auto& told_word) {
+    const bool is_silent = !word && (!told_word || may_omit);
+    if (!is_silent) check.compare(what, show_choice(word), show_choice(told_word));
+  };
+  compare("experts.routing", stated.routing, told.routing);
+  compare("experts.dispatcher", stated.dispatcher, told.dispatcher);
 }
 
 void check_words(const ResultCheck& check, const std::string& where, const Json& stated, const Json& derived,

@@ -200,6 +200,7 @@ class Verifier {
     for (const char* section : {"performance_metrics", "memory_metrics", "statistics", "derived", "warmup"})
       if (result.stored.contains(section))
         check_numbers(check, section, result.stored[section], derived.value(section, {}));
+    check_expert_means(check, derived);
     for (const auto& [section, word] :
          {std::pair{"derived", "headline_formula"}, {"warmup", "method"}, {"warmup", "reason"}, {"warmup", "steady"}})
       if ((word != std::string_view("reason") || result.of_suite) && result.stored.contains(section) &&
@@ -208,6 +209,13 @@ class Verifier {
                     derived[section].value(word, {}), Silence::denies);
     check_metrics_of_others(check, again, derived);
     if (result.of_suite) note_unstated(result, derived);
+  }
+
+  static void check_expert_means(const ResultCheck& check, const Json& derived) {
+    const Json stated = check.result.stored.value("experts", {}), follows = derived.value("experts", {});
+    for (const std::string mean : {"load", "dropped_share", "aux_loss", "z_loss"})
+      if (stated.is_object() && stated.contains(mean))
+        check_numbers(check, "experts." + mean, stated.value(mean, {}), follows.value(mean, {}));
   }
 
   // Sections that the suite always writes: without them there is nothing to check.

@@ -73,6 +73,10 @@ enum class Silence { allows, denies };
 void check_words(const ResultCheck& check, const std::string& where, const Json& stated, const Json& derived,
                  Silence silence);
 
+// Compares who chose the experts and how tokens reached them with what the witness tells. A word that the result omits
+// fails as well: without it, forced balance would pass for learned routing.
+void check_routing(const ResultCheck& check, const ExpertFigures& told);
+
 // Names and contents of the files that the suite writes before a run. Empty contents: not in the archive.
 struct RequestFiles {
   std::string spec_name, spec, launch_name, launch;
@@ -106,8 +110,11 @@ RecordsByStep parse_records(const std::string& lines);
 // The series of a result as records.
 RecordsByStep records_of(const RunResult& result);
 
-// Compares time, loss, learning rate, gradient norm and memory of every step of a result with its record. A step
-// without a record fails, and so does a record that the result omits.
+// Sets what a result's series tell of its experts in the records of their steps.
+void add_expert_series(RecordsByStep& records, const RunResult& result);
+
+// Compares time, loss, learning rate, gradient norm, memory, and load and losses of experts of every step of a result
+// with its record. A step without a record fails, and so does a record or a figure that the result omits.
 void check_series(const ResultCheck& check, const RecordsByStep& records);
 
 // Compares the other fields of step records that a trainer wrote: time stamps, loss scales, tokens, skipped updates.

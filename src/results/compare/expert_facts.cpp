@@ -146,10 +146,9 @@ std::optional<Routing> routing_of(const RunResult& run) {
   // Random logits with a bias force the load, though not an even one.
   const std::string* biased = find_printed(run, {"moe_router_force_biased"});
   if (biased != nullptr && lower_case(*biased) != "none" && lower_case(*biased) != "null") return std::nullopt;
-  const auto forced = switch_printed(
-      run, {"moe_router_force_load_balancing", "debug_moe_force_load_balance", "moe_force_load_balance"});
-  if (!forced) return std::nullopt;
-  return *forced ? Routing::balanced : Routing::learned;
+  const auto* forced = run.effective_config ? find_forced_balance(*run.effective_config) : nullptr;
+  if (forced == nullptr) return std::nullopt;
+  return is_off(forced->second) ? Routing::learned : Routing::balanced;
 }
 
 std::optional<Dispatcher> dispatcher_of(const RunResult& run) {

@@ -49,11 +49,9 @@ bool shows_experts(const Settings& settings) {
 std::optional<Routing> stated_routing(const Settings& settings) {
   const DumpedSettings dump(settings);
   if (!dump.word({"moe_router_force_biased"}).empty()) return std::nullopt;
-  const std::string_view forced = dump.word(
-      {"moe_router_force_load_balancing", "debug.moe_force_load_balance", "training.debug_moe_force_load_balance",
-       "debug_moe_force_load_balance", "moe_force_load_balance", "model_args.moe_args._debug_force_load_balance"});
-  if (forced.empty()) return std::nullopt;
-  return is_off(forced) ? Routing::learned : Routing::balanced;
+  const auto* forced = find_forced_balance(settings);
+  if (forced == nullptr) return std::nullopt;
+  return is_off(forced->second) ? Routing::learned : Routing::balanced;
 }
 
 std::optional<Dispatcher> stated_dispatcher(const Settings& settings) {
