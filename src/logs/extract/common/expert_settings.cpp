@@ -1,5 +1,7 @@
 #include "extract/common/expert_settings.h"
 
+#include <fmt/format.h>
+
 #include "extract/common/dumped_settings.h"
 #include "result/printed_settings.h"
 
@@ -22,6 +24,15 @@ std::optional<Dispatcher> flexible_backend(const DumpedSettings& dump) {
   return dump.is_true({"moe_enable_deepep"}) ? std::optional(Dispatcher::deepep) : std::nullopt;
 }
 
+// "num_experts NaN": a value that gives no number does not show a dense model.
+std::string find_unreadable_count(const DumpedSettings& dump) {
+  if (dump.whole(k_counts) || is_dense_by_switch(dump)) return "";
+  for (const char* key : k_counts)
+    if (const std::string_view value = dump.word({key}); !value.empty() && dump.number({key}).value_or(2) > 1)
+      return fmt::format("{} {}", key, value.substr(0, 40));
+  return "";
+}
+
 }  // namespace
 
 std::optional<int64_t> stated_experts(const Settings& settings) {
@@ -32,6 +43,7 @@ std::optional<int64_t> stated_experts(const Settings& settings) {
 
 std::string find_routing(const Settings& settings) {
   const DumpedSettings dump(settings);
+  if (std::string unreadable = find_unreadable_count(dump); !unreadable.empty()) return unreadable;
   if (dump.has("num_experts") || dump.has("num_moe_experts")) return "";  // "None" is an answer
   for (const char* printed : {k_layer_mean_loss, k_added_loss, k_model_mean_loss})
     if (dump.word({printed}) == k_printed) return printed;
@@ -49,11 +61,15 @@ bool shows_experts(const Settings& settings) {
 std::optional<Routing> stated_routing(const Settings& settings) {
   const DumpedSettings dump(settings);
   if (!dump.word({"moe_router_force_biased"}).empty()) return std::nullopt;
-  const std::string_view forced = dump.word(
-      {"moe_router_force_load_balancing", "debug.moe_force_load_balance", "training.debug_moe_force_load_balance",
-       "debug_moe_force_load_balance", "moe_force_load_balance", "model_args.moe_args._debug_force_load_balance"});
-  if (forced.empty()) return std::nullopt;
-  return is_off(forced) ? Routing::learned : Routing::balanced;
+  std::optional<Routing> routing;
+  for (const char* name :
+       {"moe_router_force_load_balancing", "debug.moe_force_load_balance", "training.debug_moe_force_load_balance",
+        "debug_moe_force_load_balance", "moe_force_load_balance", "model_args.moe_args._debug_force_load_balance"}) {
+    const std::string_view forced = dump.word({name});
+    if (!forced.empty() && !is_off(forced)) return Routing::balanced;
+    if (!forced.empty()) routing = Routing::learned;
+  }
+  return routing;
 }
 
 std::optional<Dispatcher> stated_dispatcher(const Settings& settings) {
