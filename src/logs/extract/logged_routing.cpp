@@ -89,7 +89,7 @@ void explain_missing_mfu(RunResult& result) {
   if (!device_count(result)) reasons.emplace_back("the log does not state the devices: add --devices");
   if (!tokens_per_step(result)) reasons.emplace_back("the log does not state the batch");
   if (steady_step_times(result).empty()) reasons.emplace_back("no step after the warm-up has a time");
-  if (!reasons.empty()) add_warning(result, "no MFU of this mixture of experts: " + join(reasons, "; "));
+  if (!reasons.empty()) add_warning(result, std::string(k_no_sparse_mfu) + join(reasons, "; "));
 }
 
 }  // namespace tprimat::logs
