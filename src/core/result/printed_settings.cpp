@@ -176,9 +176,14 @@ void compare_printed_settings(const RunResult& result, std::vector<Contradiction
 }
 
 const Settings::value_type* find_forced_balance(const Settings& settings) {
-  for (const char* name : k_forced_balance)
-    if (const auto* found = find_entry(settings, name); found != nullptr && !is_unstated(found->second)) return found;
-  return nullptr;
+  const Settings::value_type* off = nullptr;
+  for (const char* name : k_forced_balance) {
+    const auto* found = find_entry(settings, name);
+    if (found == nullptr || is_unstated(found->second)) continue;
+    if (!is_off(found->second)) return found;
+    if (off == nullptr) off = found;
+  }
+  return off;
 }
 
 std::optional<std::string> find_adapters(const Settings& settings) {

@@ -12,6 +12,7 @@
 #include "result/time_to_train.h"
 #include "result/training_settings.h"
 #include "spec/experts.h"
+#include "spec/model_spec.h"
 #include "spec/names.h"
 #include "text/fields.h"
 
@@ -89,6 +90,7 @@ struct LoggedFacts : TrainingSettings {
   std::optional<Routing> routing;        // of a mixture of experts
   std::optional<Dispatcher> dispatcher;  // likewise
   std::optional<double> peak_flops;      // per device, as the framework assumes it, FLOP/s
+  std::optional<ModelSpec> shape;        // as a result file holds it
 
   // Number of steps of the training, as records state it: an entry for each line where it changes.
   struct StatedTotal {

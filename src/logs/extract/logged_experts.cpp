@@ -223,10 +223,24 @@ std::optional<int64_t> megatron_full_layers(const DumpedSettings& dump, int64_t 
   return every ? std::optional(num_layers / *every) : std::nullopt;
 }
 
+// "moe_ffn_hidden_size -1": stated, but as no size, so that its default does not hold.
+std::string find_impossible_size(const DumpedSettings& dump) {
+  for (const char* name : {"moe_ffn_hidden_size", "moe_intermediate_size", "model_args.moe_inter_dim"})
+    if (const std::string_view value = dump.word({name}); !value.empty() && !dump.whole({name}))
+      return fmt::format("its {} is {}, which is no size", name, value.substr(0, 40));
+  for (const char* name : {"moe_shared_expert_intermediate_size", "shared_expert_intermediate_size"})
+    if (const std::string_view value = dump.word({name});
+        !value.empty() && !dump.whole({name}) && parse_whole(value) != 0)
+      return fmt::format("its {} is {}, which is no size", name, value.substr(0, 40));
+  return "";
+}
+
 }  // namespace
 
 bool read_experts(const DumpedSettings& dump, ModelSpec& model, std::string& why_not) {
   model.experts->count = 0;
+  why_not = find_impossible_size(dump);
+  if (!why_not.empty()) return false;
   if (dump.has_any({"moe_router_topk", "moe_ffn_hidden_size"})) return read_megatron(dump, model, why_not);
   if (dump.has("model_args.dim")) return read_torchtitan(dump, model, why_not);
   if (dump.has("expert_interval")) return read_megatron_deepspeed(dump, model, why_not);

@@ -191,6 +191,7 @@ std::optional<ModelSpec> find_model_shape(const std::map<std::string, std::strin
     model->max_position_embeddings = std::max(model->max_position_embeddings, facts.sequence_length.value_or(1));
     if (check_model(*model, "").empty()) return model;
   }
+  if (facts.shape && check_model(*facts.shape, "").empty()) return facts.shape;
   return find_named_model(facts);
 }
 
@@ -290,6 +291,7 @@ void settle_model(RunResult& result, const StatedFacts& stated, const std::strin
   LoggedFacts facts = stated.facts;
   const bool is_given = !known.empty() && known != facts.model;
   if (!known.empty()) facts.model = known;
+  if (is_given && (known_shape || find_named_model(facts))) facts.shape.reset();
   ModelInfo& model = result.model_info;
   model.name = facts.model.value_or("");
   model.num_parameters = facts.parameters;

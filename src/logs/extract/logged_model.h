@@ -32,8 +32,9 @@ LoggedShape read_logged_shape(const std::map<std::string, std::string>& settings
 // From the model catalogue, by its name in the log.
 std::optional<ModelSpec> find_named_model(const LoggedFacts& facts);
 
-// The model's shape as the log's own configuration dump describes it (Megatron's arguments, a Hugging Face config), or
-// by its name from the model catalogue. Nothing where a size is not stated: a shape is never guessed.
+// The model's shape as the log's own configuration dump describes it (Megatron's arguments, a Hugging Face config), as
+// a result file holds it, or by its name from the model catalogue. Nothing where a size is not stated: a shape is never
+// guessed.
 std::optional<ModelSpec> find_model_shape(const std::map<std::string, std::string>& settings, const LoggedFacts& facts);
 
 // Sizes that the log states and `model` does not have: "layers 32, not 80". Devices and layout of the result must be

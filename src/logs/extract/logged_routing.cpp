@@ -32,18 +32,23 @@ std::optional<double> product(std::optional<double> a, std::optional<double> b) 
   return a && b ? std::optional(*a * *b) : std::nullopt;
 }
 
+// A coefficient below 0 is no weight of a loss.
+std::optional<double> coefficient(const Settings& settings, const char* name) {
+  const auto value = DumpedSettings(settings).number({name});
+  return value && *value >= 0 ? value : std::nullopt;
+}
+
 // From the printed balancing loss to what was added to the model's loss. Nothing where the log does not tell.
 std::optional<double> aux_loss_factor(const RunResult& result, const Settings& settings) {
-  const DumpedSettings dump(settings);
   if (is_printed(settings, k_layer_mean_loss))
-    return product(dump.number({"moe_aux_loss_coeff"}), routed_layers(result));
-  if (is_printed(settings, k_model_mean_loss)) return dump.number({"router_aux_loss_coef"});
+    return product(coefficient(settings, "moe_aux_loss_coeff"), routed_layers(result));
+  if (is_printed(settings, k_model_mean_loss)) return coefficient(settings, "router_aux_loss_coef");
   return 1;
 }
 
 std::optional<double> z_loss_factor(const RunResult& result, const Settings& settings) {
   if (!is_printed(settings, k_layer_mean_z_loss)) return 1;
-  return product(DumpedSettings(settings).number({"moe_z_loss_coeff"}), routed_layers(result));
+  return product(coefficient(settings, "moe_z_loss_coeff"), routed_layers(result));
 }
 
 // A shape has names for some of the kinds of Megatron-LM, and one coefficient.
@@ -100,7 +105,7 @@ void explain_missing_mfu(RunResult& result) {
   if (!device_count(result)) reasons.emplace_back("the log does not state the devices: add --devices");
   if (!tokens_per_step(result)) reasons.emplace_back("the log does not state the batch");
   if (steady_step_times(result).empty()) reasons.emplace_back("no step after the warm-up has a time");
-  if (!reasons.empty()) add_warning(result, "no MFU of this mixture of experts: " + join(reasons, "; "));
+  if (!reasons.empty()) add_warning(result, std::string(k_no_sparse_mfu) + join(reasons, "; "));
 }
 
 }  // namespace tprimat::logs

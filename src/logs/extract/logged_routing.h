@@ -2,6 +2,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "extract/course.h"
 #include "result/run_result.h"
@@ -13,6 +14,8 @@ namespace tprimat::logs {
 // the mean of the layers' losses without their coefficient. What is there already stays.
 void fill_experts(RunResult& result, const LoggedFacts& facts, const std::map<std::string, std::string>& settings,
                   const Course& course);
+
+inline constexpr std::string_view k_no_sparse_mfu = "no MFU of this mixture of experts: ";
 
 // Warns why a mixture of experts whose FLOPs are known has no MFU. The result must be summarised already.
 void explain_missing_mfu(RunResult& result);

@@ -99,7 +99,8 @@ void use_known_facts(LoggedFacts& facts, const KnownFacts& known, RunResult& res
   use_known(facts.global_batch_size, known.global_batch_size, contradicts("--global-batch-size"), result);
   use_known(facts.sequence_length, known.sequence_length, contradicts("--sequence-length"), result);
   const auto text = [](const std::string& word) { return word.empty() ? std::nullopt : std::optional(word); };
-  use_known(facts.gpu_name, text(known.device), contradicts("--device"), result);
+  if (!facts.gpu_name || !is_same_device(*facts.gpu_name, known.device))
+    use_known(facts.gpu_name, text(known.device), contradicts("--device"), result);
   const auto names = [](const char* option) {
     return [option](auto said, auto given) {
       return fmt::format("the log states {}, but {} is {}: the log's value is used", enum_name(said), option,

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "report/document.h"
 #include "result/active_count.h"
 #include "result/gpu_cores.h"
 #include "result/metric_text.h"
 #include "result/summary.h"
+#include "stats/descriptive.h"
 #include "text/format.h"
 #include "text/json_fields.h"
 
@@ -122,7 +124,7 @@ std::string describe_rate(const std::optional<Estimate>& estimate) {
   return text;
 }
 
-// The middle entry after the warm-up: the typical size of a reported figure is enough here.
+// The median after the warm-up, or the last record where there is none: describe_reported says which.
 std::string usual_value(const RunResult& result, const std::optional<std::vector<double>>& series, int decimals,
                         const char* unit, double factor = 1) {
   if (!series) return "";
@@ -131,18 +133,25 @@ std::string usual_value(const RunResult& result, const std::optional<std::vector
   for (size_t i = std::min(start, series->size() - 1); i < series->size(); ++i)
     if (std::isfinite((*series)[i])) values.push_back((*series)[i]);
   if (values.empty()) return "";
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
-  return format_fixed(values[values.size() / 2] * factor, decimals) + unit;
+  return format_fixed(median(values) * factor, decimals) + unit;
 }
 
 std::string describe_reported(const RunResult& result) {
   if (!result.reported) return "";
   const ReportedFigures& r = *result.reported;
-  return joined({usual_value(result, r.tflops_per_gpu, 1, " TFLOP/s per device"),
-                 usual_value(result, r.tokens_per_second_per_gpu, 1, " tokens/s per device"),
-                 usual_value(result, r.tokens_per_second, 1, " tokens/s"),
-                 usual_value(result, r.samples_per_second, 3, " samples/s"),
-                 usual_value(result, r.mfu, 2, " % MFU", 100)});
+  const std::string figures = joined({usual_value(result, r.tflops_per_gpu, 1, " TFLOP/s per device"),
+                                      usual_value(result, r.tokens_per_second_per_gpu, 1, " tokens/s per device"),
+                                      usual_value(result, r.tokens_per_second, 1, " tokens/s"),
+                                      usual_value(result, r.samples_per_second, 3, " samples/s"),
+                                      usual_value(result, r.mfu, 2, " % MFU", 100)});
+  const bool is_steady = result.warmup.steps_excluded < std::ssize(result.step_times);
+  return figures.empty() ? "" : (is_steady ? "median " : "last record ") + figures;
+}
+
+std::string describe_mfu(const RunResult& result) {
+  if (!result.derived.mfu) return "";
+  const auto& shape = result.model_info.shape;
+  return format_percent(result.derived.mfu->value) + (shape && shape->is_sparse() ? ", active experts only" : "");
 }
 
 std::string describe_losses(const RunResult& result) {
@@ -291,7 +300,7 @@ std::string render_log_summary(const RunResult& result) {
   }
   add(rows, "tokens/s", describe_rate(result.derived.tokens_per_second));
   add(rows, "tokens/s per device", describe_rate(result.derived.tokens_per_second_per_gpu));
-  if (result.derived.mfu) add(rows, "MFU (causal)", format_percent(result.derived.mfu->value));
+  add(rows, "MFU (causal)", describe_mfu(result));
   add(rows, "as reported", describe_reported(result));
   add(rows, "loss", describe_losses(result));
   add(rows, "peak memory", describe_memory(result));

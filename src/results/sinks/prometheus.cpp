@@ -115,6 +115,10 @@ Labels facts_of(const ExportedRun& run) {
   labels.push_back({"device", result.gpu_info.device_name});
   labels.push_back({"precision", name_or_empty(result.precision)});
   labels.push_back({"strategy", result.parallelism_config.strategy_name.value_or("")});
+  if (result.experts) {
+    labels.push_back({"routing", name_or_empty(result.experts->routing)});
+    labels.push_back({"dispatcher", name_or_empty(result.experts->dispatcher)});
+  }
   labels.push_back({"framework_version", result.framework_version.value_or("")});
   labels.push_back({"status", std::string(enum_name(result.status))});
   return labels;
@@ -134,6 +138,8 @@ class PrometheusSink : public Sink {
     if (const auto start = parse_timestamp(result.timestamp)) start_.add(labels, *start);
     if (const auto devices = device_count(result)) devices_.add(labels, static_cast<double>(*devices));
     if (result.performance_metrics) steps_.add(labels, static_cast<double>(result.performance_metrics->total_steps));
+    const auto z_loss = result.experts ? result.experts->z_loss : std::nullopt;
+    if (z_loss && std::isfinite(*z_loss)) z_loss_.add(labels, *z_loss);
     for (size_t i = 0; i < std::size(k_gauges); ++i) {
       const auto figure = find_metric(k_gauges[i].metric)->read(result);
       if (figure && std::isfinite(figure->value)) metrics_[i].add(labels, figure->value * k_gauges[i].factor);
@@ -143,6 +149,7 @@ class PrometheusSink : public Sink {
   void finish() override {
     std::string text = info_.render() + complete_.render() + start_.render() + devices_.render() + steps_.render();
     for (const GaugeFamily& family : metrics_) text += family.render();
+    text += z_loss_.render();
     write_file_atomically(path_, text, Survives::kill);
   }
 
@@ -155,6 +162,7 @@ class PrometheusSink : public Sink {
   GaugeFamily start_{"run_start_timestamp_seconds", "when the run started, seconds since 1970"};
   GaugeFamily devices_{"devices", "devices of the run"};
   GaugeFamily steps_{"steps", "steps measured, warm-up included"};
+  GaugeFamily z_loss_{"router_z_loss_nats", "z-loss of the routers, as added to the loss"};
   std::vector<GaugeFamily> metrics_;
 };
 

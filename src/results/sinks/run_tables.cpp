@@ -95,6 +95,23 @@ void add_settings(ColumnList& list) {
   list.add_part(&RunResult::parallelism_config);
 }
 
+// A run whose routing was forced must not pass for one that learned it.
+void add_experts(ColumnList& list) {
+  const auto add = [&](const char* key, auto ExpertFigures::*member) {
+    list.add_reader(key, ColumnKind::setting, CellType::text,
+                    [member](const RunResult& r) { return r.experts ? to_cell(*r.experts.*member) : Cell(); });
+  };
+  const auto add_size = [&](const char* key, int64_t Experts::*member) {
+    list.add_reader(key, ColumnKind::setting, CellType::whole, [member](const RunResult& r) {
+      const auto& shape = r.model_info.shape;
+      return shape && shape->is_sparse() ? to_cell(*shape->experts.*member) : Cell();
+    });
+  };
+  add_size("experts", &Experts::count), add_size("experts_per_token", &Experts::per_token);
+  add("routing", &ExpertFigures::routing);
+  add("dispatcher", &ExpertFigures::dispatcher);
+}
+
 template <class T>
 Cell part_of_estimate(const Metric& metric, const RunResult& result, T Estimate::*member) {
   const auto figure = metric.read(result);
@@ -116,6 +133,8 @@ void add_figures(ColumnList& list) {
     };
     add(key, &Estimate::value), add(key + "_ci95_low", &Estimate::low), add(key + "_ci95_high", &Estimate::high);
   }
+  list.add_reader("z_loss", figure, CellType::real,
+                  [](const RunResult& r) { return r.experts ? to_cell(r.experts->z_loss) : Cell(); });
 }
 
 bool is_safe(char c) { return is_letter(c) || is_digit(c) || c == '_' || c == '-' || c == '.'; }
@@ -131,6 +150,7 @@ constexpr StepFigure k_step_figures[] = {
     {"expert_load", "experts/load", &StepRow::expert_load},
     {"dropped_share", "experts/dropped_share", &StepRow::dropped_share},
     {"aux_loss", "experts/aux_loss", &StepRow::aux_loss},
+    {"z_loss", "experts/z_loss", &StepRow::z_loss},
     {"memory_allocated_gb", "memory/allocated_gb", &StepRow::memory_allocated_gb},
     {"power_watts_per_gpu", "power/watts_per_gpu", &StepRow::power_watts_per_gpu},
     {"energy_joules_per_gpu", "power/joules_per_gpu", &StepRow::energy_joules_per_gpu}};
@@ -194,6 +214,7 @@ void fill_figures(StepRow& row, const RunResult& result, size_t entry) {
   row.expert_load = expert_entry(result, &ExpertFigures::load_values, entry);
   row.dropped_share = expert_entry(result, &ExpertFigures::dropped_values, entry);
   row.aux_loss = expert_entry(result, &ExpertFigures::aux_loss_values, entry);
+  row.z_loss = expert_entry(result, &ExpertFigures::z_loss_values, entry);
   row.power_watts_per_gpu = reported_entry(result, &ReportedFigures::power_watts_per_gpu, entry);
   row.energy_joules_per_gpu = reported_entry(result, &ReportedFigures::energy_joules_per_gpu, entry);
 }
@@ -239,6 +260,7 @@ const std::vector<RunColumn>& run_columns() {
     ColumnList list;
     add_identity(list);
     add_settings(list);
+    add_experts(list);
     add_figures(list);
     return list.columns;
   }();

@@ -51,7 +51,8 @@ struct StepRow {
   double seconds_since_start = 0.0;  // at its end, as far as step times are known
   std::optional<double> unix_time;   // of its end, s since 1970
   std::optional<double> step_time_seconds, tokens_per_second, loss, validation_loss, learning_rate, grad_norm,
-      loss_scale, expert_load, dropped_share, aux_loss, memory_allocated_gb, power_watts_per_gpu, energy_joules_per_gpu;
+      loss_scale, expert_load, dropped_share, aux_loss, z_loss, memory_allocated_gb, power_watts_per_gpu,
+      energy_joules_per_gpu;
 
   // For formats that require it: runs without a start time start in 1970.
   double time_or_elapsed() const { return unix_time.value_or(seconds_since_start); }

@@ -270,6 +270,9 @@ TEST(SparseModel, RoutingAndDispatcherAreAbsentWhereNoSettingTells) {
   EXPECT_EQ(stated_routing({{"debug.moe_force_load_balance", "true"}}), Routing::balanced);
   EXPECT_EQ(stated_routing({{"moe_router_force_load_balancing", "False"}, {"moe_router_force_biased", "0.5"}}),
             std::nullopt);
+  const Settings two_names = {{"debug.moe_force_load_balance", "false"},
+                              {"model_args.moe_args._debug_force_load_balance", "True"}};
+  EXPECT_EQ(stated_routing(two_names), Routing::balanced);
   EXPECT_EQ(stated_dispatcher({}), std::nullopt);
   EXPECT_EQ(stated_dispatcher({{"moe_token_dispatcher_type", "allgather"}}), Dispatcher::allgather);
   EXPECT_EQ(stated_dispatcher({{"moe_token_dispatcher_type", "flex"}}), std::nullopt);

@@ -32,6 +32,22 @@ TEST(StepRecord, NanLossSurvives) {
   EXPECT_TRUE(std::isnan(*parse_step_record(step_record_to_line(record))->loss));
 }
 
+TEST(StepRecord, NumbersAsPythonWritesThem) {
+  const auto record = parse_step_record(
+      R"({"step": 7, "time_seconds": 0.5, "loss": NaN, "grad_norm": Infinity, "z_loss": -Infinity, "note": "a \"NaN"})");
+  ASSERT_TRUE(record && record->loss);
+  EXPECT_TRUE(std::isnan(*record->loss));
+  EXPECT_FALSE(record->grad_norm);
+  EXPECT_FALSE(record->z_loss);
+  const auto sparse = parse_step_record(R"({"step": 7, "time_seconds": 0.5, "loss": 3.5, "expert_load": NaN})");
+  ASSERT_TRUE(sparse);
+  EXPECT_EQ(sparse->loss, 3.5);
+  EXPECT_FALSE(sparse->expert_load);
+  for (const char* line : {R"({"step":NaN,"time_seconds":1})", R"({"step":7,"time_seconds":1,"loss":1NaN})",
+                           R"({"step":7,"time_seconds":1,"note":"NaN)", "NaN", R"({"step":7,"time_seconds":1,"NaN\)"})
+    EXPECT_FALSE(parse_step_record(line)) << line;
+}
+
 TEST(StepRecord, OtherLinesAreNone) {
   for (const char* line :
        {"", "step 7", "{}", "[1]", R"({"step":7})", R"({"step":"seven","time_seconds":1})", R"({"step":7,"time_sec)"})

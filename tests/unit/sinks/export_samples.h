@@ -45,6 +45,19 @@ inline RunResult hostile_run() {
   return r;
 }
 
+// A mixture of experts whose routing was forced; the third step has no z-loss.
+inline RunResult sparse_run() {
+  RunResult r = short_run();
+  r.model_info.shape->experts.emplace();
+  r.model_info.shape->experts->count = 16;
+  r.model_info.shape->experts->per_token = 2;
+  r.parallelism_config.expert_model_parallel_size = 8;
+  r.parallelism_config.expert_tensor_parallel_size = 1;
+  r.experts = ExpertFigures{.routing = Routing::balanced, .dispatcher = Dispatcher::deepep, .z_loss = 0.25};
+  r.experts->z_loss_values = std::vector<double>{0.5, 0.25, std::nan(""), 0.125};
+  return r;
+}
+
 // Nothing but a name is known.
 inline RunResult empty_run() {
   RunResult r;

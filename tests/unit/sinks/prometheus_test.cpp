@@ -29,6 +29,15 @@ TEST(PrometheusSink, GivesGaugesInBaseUnits) {
   EXPECT_NE(text.find("tprimat_run_complete" + labels + "1\n"), std::string::npos) << text;
 }
 
+TEST(PrometheusSink, TellsHowExpertsWereChosen) {
+  const std::string text = exposition_of({sparse_run()});
+  EXPECT_NE(text.find(R"(routing="balanced",dispatcher="deepep")"), std::string::npos) << text;
+  EXPECT_NE(text.find("\ntprimat_router_z_loss_nats{"), std::string::npos) << text;
+  const std::string dense = exposition_of({short_run()});
+  EXPECT_EQ(dense.find("routing"), std::string::npos);
+  EXPECT_EQ(dense.find("router_z_loss"), std::string::npos);
+}
+
 TEST(PrometheusSink, LeavesOutWhatIsNotKnown) {
   const std::string text = exposition_of({empty_run()});
   EXPECT_EQ(text.find("tprimat_mfu"), std::string::npos);

@@ -156,6 +156,24 @@ TEST(CsvSink, WritesARowForEachRunAndStep) {
   EXPECT_EQ(steps.at(1, "unix_time"), "1767225602.5");
 }
 
+TEST(CsvSink, TellsHowExpertsWereChosen) {
+  const TemporaryFolder folder;
+  export_results("csv", folder.path(), {sparse_run(), short_run()});
+  const Table runs(folder / "runs.csv"), steps(folder / "steps.csv");
+  EXPECT_EQ(runs.at(0, "routing"), "balanced");
+  EXPECT_EQ(runs.at(0, "dispatcher"), "deepep");
+  EXPECT_EQ(runs.at(0, "experts"), "16");
+  EXPECT_EQ(runs.at(0, "experts_per_token"), "2");
+  EXPECT_EQ(runs.at(0, "expert_model_parallel_size"), "8");
+  EXPECT_EQ(runs.at(0, "expert_tensor_parallel_size"), "1");
+  EXPECT_EQ(runs.at(0, "z_loss"), "0.25");
+  for (const char* column : {"routing", "dispatcher", "experts", "experts_per_token", "z_loss"})
+    EXPECT_EQ(runs.at(1, column), "") << column;
+  EXPECT_EQ(steps.at(0, "z_loss"), "0.5");
+  EXPECT_EQ(steps.at(2, "z_loss"), "");
+  EXPECT_EQ(steps.at(4, "z_loss"), "");
+}
+
 TEST(CsvSink, KeepsHostileTextInItsCell) {
   const TemporaryFolder folder;
   export_results("csv", folder.path(), {hostile_run()});

@@ -1,5 +1,7 @@
 #include "extract/common/expert_settings.h"
 
+#include <fmt/format.h>
+
 #include "extract/common/dumped_settings.h"
 #include "result/printed_settings.h"
 
@@ -22,6 +24,15 @@ std::optional<Dispatcher> flexible_backend(const DumpedSettings& dump) {
   return dump.is_true({"moe_enable_deepep"}) ? std::optional(Dispatcher::deepep) : std::nullopt;
 }
 
+// "num_experts NaN": a value that gives no number does not show a dense model.
+std::string find_unreadable_count(const DumpedSettings& dump) {
+  if (dump.whole(k_counts) || is_dense_by_switch(dump)) return "";
+  for (const char* key : k_counts)
+    if (const std::string_view value = dump.word({key}); !value.empty() && dump.number({key}).value_or(2) > 1)
+      return fmt::format("{} {}", key, value.substr(0, 40));
+  return "";
+}
+
 }  // namespace
 
 std::optional<int64_t> stated_experts(const Settings& settings) {
@@ -32,6 +43,7 @@ std::optional<int64_t> stated_experts(const Settings& settings) {
 
 std::string find_routing(const Settings& settings) {
   const DumpedSettings dump(settings);
+  if (std::string unreadable = find_unreadable_count(dump); !unreadable.empty()) return unreadable;
   if (dump.has("num_experts") || dump.has("num_moe_experts")) return "";  // "None" is an answer
   for (const char* printed : {k_layer_mean_loss, k_added_loss, k_model_mean_loss})
     if (dump.word({printed}) == k_printed) return printed;

@@ -12,12 +12,14 @@ namespace tprimat::logs {
 // Routed experts of a layer; 1 and "None" are a dense model.
 std::optional<int64_t> stated_experts(const std::map<std::string, std::string>& settings);
 
-// The setting that shows a mixture of experts whose number is not stated: "expert_model_parallel_size 8".
+// The setting that shows a mixture of experts whose number is not stated, or is no number:
+// "expert_model_parallel_size 8", "num_experts NaN".
 std::string find_routing(const std::map<std::string, std::string>& settings);
 
 bool shows_experts(const std::map<std::string, std::string>& settings);
 
-// Who chose the experts. Nothing where no setting tells, or where the load is uneven by force.
+// Who chose the experts; balanced where any setting forces it. Nothing where no setting tells, or where the load is
+// uneven by force.
 std::optional<Routing> stated_routing(const std::map<std::string, std::string>& settings);
 
 std::optional<Dispatcher> stated_dispatcher(const std::map<std::string, std::string>& settings);

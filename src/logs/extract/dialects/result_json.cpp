@@ -3,6 +3,7 @@
 
 #include "extract/dialect.h"
 #include "extract/dialects/step_gap.h"
+#include "extract/logged_routing.h"
 #include "extract/scan_text.h"
 #include "extract/to_result.h"
 #include "result/result_file.h"
@@ -23,6 +24,7 @@ void fill_facts(const RunResult& result, LoggedFacts& facts) {
   facts.platform = result.platform;
   if (!result.model_info.name.empty()) facts.model = result.model_info.name;
   facts.parameters = result.model_info.num_parameters;
+  facts.shape = result.model_info.shape;
   if (!result.gpu_info.device_name.empty()) facts.gpu_name = result.gpu_info.device_name;
   facts.gpu_memory_gb = result.gpu_info.total_memory_gb;
   if (result.experts) facts.routing = result.experts->routing, facts.dispatcher = result.experts->dispatcher;
@@ -77,7 +79,8 @@ void read_result(std::string_view whole, LogBuilder& log) {
   fill_facts(result, log.facts());
   add_memory(result.memory_metrics, log);
   add_steps(result, log);
-  for (const std::string& warning : result.warnings) log.note(warning);
+  for (const std::string& warning : result.warnings)
+    if (!warning.starts_with(k_no_sparse_mfu)) log.note(warning);  // it is judged anew
   if (log.log().records == 0)
     log.note("the result has no series of steps: pass it to `compare`, there is nothing to extract");
 }
