@@ -21,7 +21,7 @@ constexpr const char* k_estimate_examples =
     "  tprimat estimate --flops deepseek_v3 --seq 4096 --recompute selective --json\n"
     "  tprimat estimate --flops gpt3_175b --tp 8                 with the vocabulary padded as in Megatron-LM, TP 8\n"
     "  tprimat estimate --memory llama                           memory of the configured layout, part by part\n"
-    "  tprimat estimate --memory mixtral --expert-load 1.5       where the fullest rank has 1.5 times the mean\n"
+    "  tprimat estimate --memory mixtral --framework mega --expert-load 1.5   1.5 times the mean on the fullest rank\n"
     "  tprimat estimate --validate results.tsv                   recomputes published TFLOP/s, MFU and HFU\n";
 
 struct MemoryRequest {

@@ -77,6 +77,7 @@ ExitStatus print_plan(const suite::SuitePlan& suite, const LayoutPlans& layouts,
   for (const Problem& problem : suite.unavailable) log_warning(to_string(problem));
   for (const Problem& problem : suite::list_unchecked_versions(suite)) log_warning(to_string(problem));
   for (const Problem& problem : suite::find_misfits(suite, machine, planner)) log_warning(to_string(problem));
+  for (const Problem& problem : suite::find_doubtful_fits(suite, machine, planner)) log_warning(to_string(problem));
   Json list = Json::array();
   if (!session.json)
     print_result(comment_lines(suite::render_default_choice(suite)) + comment_lines(suite::render_adaptations(suite)) +

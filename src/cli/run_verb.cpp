@@ -199,6 +199,7 @@ void refuse_misfits(suite::SuitePlan suite, const MachineFacts& machine, const p
   std::vector<Problem> problems = suite::find_misfits(suite, machine, planner);
   if (!options.force) throw_if_any(std::move(problems));
   for (const Problem& problem : problems) log_warning(to_string(problem));
+  for (const Problem& problem : suite::find_doubtful_fits(suite, machine, planner)) log_warning(to_string(problem));
 }
 
 suite::SuiteOptions suite_options_of(const RunOptions& options, const suite::Experiment& experiment) {

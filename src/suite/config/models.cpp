@@ -177,6 +177,15 @@ class ModelResolver {
       take_part("latent_attention", from, spec_.latent_attention, spec_.latent_attention.value_or(LatentAttention()));
   }
 
+  // The catalogue's coefficient belongs to the catalogue's balancing loss.
+  void drop_coefficient_of_other_balancing(Experts& experts) {
+    const raw::ExpertsSection& from = model_.experts;
+    if (!from.balancing || *from.balancing == experts.balancing || from.aux_loss_coefficient) return;
+    if (*from.balancing != LoadBalancing::none && *from.balancing != LoadBalancing::bias) return;
+    experts.aux_loss_coefficient = 0;
+    draft_.derived.try_emplace(path_ + ".experts.aux_loss_coefficient", derived_by("experts.balancing"));
+  }
+
   void resolve_experts() {
     raw::ExpertsSection& from = model_.experts;
     if (!spec_.experts && !states("experts")) return;
@@ -188,6 +197,7 @@ class ModelResolver {
     if (!require_parts("experts", missing, k_experts_example)) return;
     Experts experts = spec_.experts.value_or(Experts());
     if (experts.ffn_hidden_size == 0) experts.ffn_hidden_size = spec_.ffn_hidden_size;
+    drop_coefficient_of_other_balancing(experts);
     take_part("experts", from, spec_.experts, experts);
   }
 

@@ -76,7 +76,8 @@ std::optional<Problem> lacking_of_native(Platform platform) {
 void require_native_can(const TrainSpec& spec) {
   Refusals refusals(Framework::native);
   for (const std::string& part : list_special_parts(spec.model))
-    refusals.add_if(true, "does not support " + part, "choose a dense model with --model, or another framework");
+    refusals.add_if(true, "does not support " + part,
+                    "add --framework mega, nemo, tita or fsdp, or choose a dense model");
   refusals.throw_if_any();
 }
 

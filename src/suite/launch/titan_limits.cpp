@@ -77,14 +77,26 @@ void add_family_limits(Refusals& refusals, const TrainSpec& spec) {
                   "ties the head to the embedding within one stage only, but the layout has a pipeline", "set PP to 1");
 }
 
-void add_router_limits(Refusals& refusals, const ModelSpec& model) {
+bool has_balancing_loss(const Experts& experts) {
+  return experts.balancing == LoadBalancing::aux_loss || experts.balancing == LoadBalancing::sequence_aux_loss ||
+         (experts.balancing == LoadBalancing::bias && experts.aux_loss_coefficient > 0);
+}
+
+// Forced balance overrules a balancing loss, which is then left out.
+bool overrules_balancing_loss(const TrainSpec& spec) {
+  return spec.model.experts && spec.routing == Routing::balanced && has_balancing_loss(*spec.model.experts);
+}
+
+void add_router_limits(Refusals& refusals, const TrainSpec& spec) {
+  const ModelSpec& model = spec.model;
   const Experts& experts = *model.experts;
   const std::string key = fmt::format("models.{}.experts", model.name);
-  refusals.add_if(experts.balancing == LoadBalancing::aux_loss ||
-                      experts.balancing == LoadBalancing::sequence_aux_loss ||
-                      (experts.balancing == LoadBalancing::bias && experts.aux_loss_coefficient > 0),
+  refusals.add_if(has_balancing_loss(experts) && !overrules_balancing_loss(spec),
                   "balances experts by a bias of their scores, and has no auxiliary loss",
-                  "set balancing to bias and aux_loss_coefficient to 0, or balancing to none", key);
+                  fmt::format("set {0}.balancing to bias and {0}.aux_loss_coefficient to 0, or {0}.balancing to none; "
+                              "with training.routing: balanced neither is needed",
+                              key),
+                  key);
   refusals.add_if(experts.z_loss_coefficient > 0, "has no router z-loss", "set z_loss_coefficient to 0", key);
   refusals.add_if(experts.capacity_factor.has_value(), "drops no tokens, so it does not support a capacity_factor",
                   "leave capacity_factor out", key);
@@ -157,7 +169,7 @@ void add_titan_model_limits(Refusals& refusals, const LaunchRequest& request) {
   add_gpt_oss_limits(refusals, spec.model);
   add_processor_limits(refusals, request);
   if (!spec.model.experts) return;
-  add_router_limits(refusals, spec.model);
+  add_router_limits(refusals, spec);
   add_expert_layout_limits(refusals, spec);
   add_dispatcher_limits(refusals, spec);
   refusals.add_if(spec.precision == Precision::fp8, "does not support fp8 with experts", "choose bf16 or fp32");
@@ -174,6 +186,9 @@ void add_titan_expert_deviations(std::vector<Deviation>& list, const TrainSpec& 
   }
   if (titan_family(model) == TitanFamily::gpt_oss)
     list.push_back({"mlp", "swiglu", "swiglu of gpt-oss: clamped at 7, gated by sigmoid(1.702 x)"});
+  if (overrules_balancing_loss(spec))
+    list.push_back({"aux_loss_coefficient", fmt::format("{}", model.experts->aux_loss_coefficient),
+                    "none: forced balance overrules the balancing loss"});
   if (model.experts && layout.tensor > 1 && layout.expert_ranks() == 1 && !layout.expert_tensor)
     list.push_back({"expert_tensor_parallel_size", "1", std::to_string(layout.tensor)});
 }

@@ -89,9 +89,12 @@ bool is_accepted(const PlannedRun& run, const planner::Layout& layout) {
   }
 }
 
-std::string describe_no_fit(const planner::Family& family) {
+std::string describe_no_fit(const planner::Workload& workload) {
+  const planner::Family& family = *workload.family;
   const bool splits = family.own_trainer || family.fully_sharded || family.sharded_optimizer || family.tensor_parallel;
-  if (splits) return "no layout on this many devices fits; use more devices, or a smaller model or sequence";
+  if (splits)
+    return fmt::format("{}no layout on this many devices fits; use more devices, or a smaller model or sequence",
+                       workload.shape.experts ? "by this estimate " : "");
   return fmt::format(
       "neither a smaller micro-batch nor recomputation makes it fit, and {} replicates the model, so more devices do "
       "not help; use a framework that shards (fsdp, mega), or a smaller model or sequence",
@@ -122,6 +125,27 @@ Problem describe_misfit(const PlannedRun& run, const Forecast& known, const plan
   return {fmt::format("{} does not fit: {}", name_training(run), describe_memory(known)),
           fmt::format("models.{}", run.spec.model.name),
           suggest_fitting(run, known, planner) + "; or continue with --force"};
+}
+
+// Of a mixture of experts whose states alone fit.
+Problem describe_doubt(const PlannedRun& run, const Forecast& known, const planner::PlannerSettings& planner) {
+  return {fmt::format("{} may not fit: {}; the states alone ({}) fit, and the rest is a rough estimate",
+                      name_training(run), describe_memory(known), format_memory(known.memory->states())),
+          fmt::format("models.{}", run.spec.model.name), suggest_fitting(run, known, planner)};
+}
+
+// Of each training once, in the order of the suite.
+template <class Describe>
+std::vector<Problem> list_problems(const SuitePlan& suite, const MachineFacts& machine,
+                                   const planner::PlannerSettings& planner, const Describe& describe) {
+  std::vector<Problem> problems;
+  std::set<std::string> seen;
+  for (const PlannedRun& run : suite.runs) {
+    if (!seen.insert(name_training(run)).second) continue;  // a repeated run
+    if (const std::optional<Problem> problem = describe(run, forecast(run, machine, planner)))
+      problems.push_back(*problem);
+  }
+  return problems;
 }
 
 // Largest first, without negligible parts.
@@ -229,7 +253,7 @@ std::string suggest_fitting(const PlannedRun& run, const Forecast& known, const 
       [&](const planner::Workload& each) { return bytes_needed(*known.device, each, planner.parameters); },
       [&](const planner::Layout& layout) { return is_accepted(run, layout); }};
   const auto fitting = find_fitting_layout(known.workload, task);
-  if (!fitting) return describe_no_fit(*known.workload.family) + suggest_formats(task, known.workload);
+  if (!fitting) return describe_no_fit(known.workload) + suggest_formats(task, known.workload);
   return fmt::format("the nearest layout that fits: {}, which needs {}", print_fitting(run, fitting->layout),
                      format_memory(fitting->bytes));
 }
@@ -252,14 +276,16 @@ Forecast forecast(const PlannedRun& run, const MachineFacts& machine, const plan
 
 std::vector<Problem> find_misfits(const SuitePlan& suite, const MachineFacts& machine,
                                   const planner::PlannerSettings& planner) {
-  std::vector<Problem> problems;
-  std::set<std::string> seen;
-  for (const PlannedRun& run : suite.runs) {
-    if (!seen.insert(name_training(run)).second) continue;  // a repeated run
-    const Forecast known = forecast(run, machine, planner);
-    if (!known.may_fit()) problems.push_back(describe_misfit(run, known, planner));
-  }
-  return problems;
+  return list_problems(suite, machine, planner, [&](const PlannedRun& run, const Forecast& known) {
+    return known.may_fit() ? std::nullopt : std::optional(describe_misfit(run, known, planner));
+  });
+}
+
+std::vector<Problem> find_doubtful_fits(const SuitePlan& suite, const MachineFacts& machine,
+                                        const planner::PlannerSettings& planner) {
+  return list_problems(suite, machine, planner, [&](const PlannedRun& run, const Forecast& known) {
+    return known.fits() || !known.may_fit() ? std::nullopt : std::optional(describe_doubt(run, known, planner));
+  });
 }
 
 std::string describe_memory(const Forecast& forecast) {

@@ -53,6 +53,10 @@ int64_t threads_of_rank(const LauncherSettings& launch, int64_t ranks, const Cpu
 std::vector<Problem> find_misfits(const SuitePlan& suite, const MachineFacts& machine,
                                   const planner::PlannerSettings& planner);
 
+// One problem for each mixture of experts whose states alone fit, but by a rough estimate not the rest.
+std::vector<Problem> find_doubtful_fits(const SuitePlan& suite, const MachineFacts& machine,
+                                        const planner::PlannerSettings& planner);
+
 // "the nearest layout that fits: {TP: 1, PP: 1, DP: 2, GA: 8}, MBS 1, which needs 9.10 GB", of a run that does not fit.
 std::string suggest_fitting(const PlannedRun& run, const Forecast& known, const planner::PlannerSettings& planner);
 

@@ -111,6 +111,19 @@ TEST_F(TitanExperts, TheAdapterHasItsModels) {
   EXPECT_NE(file->content.find("deepseek_v3"), std::string::npos);
 }
 
+TEST_F(TitanExperts, ForcedBalanceOverrulesABalancingLoss) {
+  experts().balancing = LoadBalancing::aux_loss;
+  experts().aux_loss_coefficient = 0.02;
+  EXPECT_NE(refusal().find("models." + request_.spec.model.name + ".experts.aux_loss_coefficient to 0"),
+            std::string::npos)
+      << refusal();
+  request_.spec.routing = Routing::balanced;
+  EXPECT_EQ(refusal(), "");
+  EXPECT_EQ(deviations()["aux_loss_coefficient"], "none: forced balance overrules the balancing loss");
+  experts().balancing = LoadBalancing::none;
+  EXPECT_FALSE(deviations().contains("aux_loss_coefficient"));
+}
+
 struct Refusal {
   const char* sentence;
   void (*change)(TrainSpec&);
