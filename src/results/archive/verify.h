@@ -21,7 +21,8 @@ struct Broken {
 
 // Whether a figure is derived from the series, as the mean step time: it fails if these do.
 inline bool is_derived_figure(const Broken& broken) {
-  for (const std::string_view section : {"performance_metrics", "memory_metrics", "statistics", "derived", "warmup."})
+  for (const std::string_view section : {"performance_metrics", "memory_metrics", "statistics", "derived", "warmup.",
+                                         "experts.load", "experts.dropped_share", "experts.aux_loss", "experts.z_loss"})
     if (broken.what.starts_with(section) && !broken.stated.empty()) return true;
   return false;
 }

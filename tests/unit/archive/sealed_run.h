@@ -77,7 +77,20 @@ inline ModelSpec sealed_model() {
           .max_position_embeddings = 128,
           .rope_scaling = RopeScaling{},
           .sliding_window = 48,
-          .experts = Experts{.count = 4, .per_token = 2, .ffn_hidden_size = 128}};
+          .full_attention_layers = 1,
+          .attention_sinks = true,
+          .latent_attention = LatentAttention{16, 16, 8, 16},
+          .mamba = MambaMixers{.layers = 1,
+                               .attention_layers = 1,
+                               .inner_width = 128,
+                               .heads = 4,
+                               .groups = 2,
+                               .state = 16,
+                               .chunk = 16},
+          .experts =
+              Experts{.count = 4, .per_token = 2, .ffn_hidden_size = 128, .latent_size = 32, .capacity_factor = 1.25},
+          .prediction_layers = 1,
+          .shared_prediction = true};
 }
 
 inline TrainSpec sealed_spec() {
@@ -87,6 +100,10 @@ inline TrainSpec sealed_spec() {
   spec.optimizer.warmup_steps = 4;
   spec.optimizer.min_learning_rate = 3e-5;
   spec.parallel = {.strategy = "tp2_pp2_dp2", .tensor = 2, .pipeline = 2, .data = 2, .sequence_parallel = true};
+  spec.parallel.expert = 2;
+  spec.parallel.expert_tensor = 2;
+  spec.routing = Routing::learned;
+  spec.dispatcher = Dispatcher::alltoall;
   spec.precision = Precision::fp16;
   spec.sequence_length = 64;
   spec.micro_batch_size = 2;
@@ -144,6 +161,10 @@ inline std::vector<StepRecord> sealed_steps(const TrainSpec& spec) {
     record.loss_scale = 4096.0;
     record.skipped = step == 9;
     if (step % 10 == 0) record.validation_loss = 8.5;
+    record.expert_load = 1.5 + 0.01 * static_cast<double>(step % 5);
+    record.dropped_share = 0.0625;
+    record.aux_loss = 0.021;
+    record.z_loss = 0.004;
     record.unix_time = clock;
     steps.push_back(record);
   }
@@ -191,7 +212,14 @@ inline void add_steps(RunResult& run, const std::vector<StepRecord>& steps) {
   run.reported.emplace();
   run.reported->unix_time.emplace();
   run.reported->loss_scale.emplace();
+  ExpertFigures& experts = run.experts.value();
+  for (auto* series : {&experts.load_values, &experts.dropped_values, &experts.aux_loss_values, &experts.z_loss_values})
+    series->emplace();
   for (const StepRecord& record : steps) {
+    experts.load_values->push_back(*record.expert_load);
+    experts.dropped_values->push_back(*record.dropped_share);
+    experts.aux_loss_values->push_back(*record.aux_loss);
+    experts.z_loss_values->push_back(*record.z_loss);
     run.step_times.push_back(record.time_seconds);
     run.loss_values.push_back(*record.loss);
     run.learning_rates.push_back(*record.learning_rate);

@@ -376,6 +376,24 @@ TEST(SparseResult, APrintedEpThatTheResultDenies) {
   EXPECT_EQ(found[0].derived, "4");
 }
 
+TEST(SparseResult, ForcedBalanceThatTheResultDenies) {
+  for (const char* name :
+       {"moe_router_force_load_balancing", "debug.moe_force_load_balance", "training.debug_moe_force_load_balance",
+        "debug_moe_force_load_balance", "moe_force_load_balance", "model_args.moe_args._debug_force_load_balance"}) {
+    RunResult result = result_of_fixture("torchtitan/experts.log");
+    result.experts.emplace().routing = Routing::balanced;
+    (*result.effective_config)[name] = "true";
+    std::vector<Contradiction> found;
+    compare_printed_settings(result, found);
+    EXPECT_TRUE(found.empty()) << name << ": " << found.front().what;
+    result.experts->routing = Routing::learned;
+    compare_printed_settings(result, found);
+    ASSERT_EQ(found.size(), 1u) << name;
+    EXPECT_EQ(found[0].what, std::string(name) + ", which the framework printed");
+    EXPECT_EQ(found[0].stated, "learned");
+  }
+}
+
 TEST(SparseResult, APrintedEpOfADenseModel) {
   RunResult result = result_of_fixture("megatron/experts.log");
   result.model_info.shape->experts.reset();
