@@ -26,8 +26,8 @@ std::string replaced(std::string text, const std::string& name, const std::strin
   return text.replace(line, text.find('\n', line) - line, "  " + name + " " + std::string(20, '.') + " " + value);
 }
 
-std::string experts_log() {
-  return read_file(std::string(TPRIMAT_SOURCE_DIR) + "/tests/unit/extract/fixtures/megatron/experts.log");
+std::string experts_log(const std::string& dialect = "megatron") {
+  return read_file(std::string(TPRIMAT_SOURCE_DIR) + "/tests/unit/extract/fixtures/" + dialect + "/experts.log");
 }
 
 RunResult result_with(const char* name, const char* value) {
@@ -58,6 +58,21 @@ TEST(StrangeExperts, AWidthThatIsNoSizeIsNotReplacedByTheDefault) {
   EXPECT_FALSE(result_with("moe_ffn_hidden_size", "0").model_info.shape);
   EXPECT_TRUE(result_with("moe_shared_expert_intermediate_size", "0").model_info.shape);
   EXPECT_TRUE(result_with("moe_ffn_hidden_size", "None").model_info.shape);
+}
+
+// torchtitan's configuration leaves its model's routing alone, but the model was built with forced balance.
+TEST(StrangeExperts, RoutingThatAnySettingForcesIsNotLearned) {
+  std::string text = experts_log("torchtitan");
+  const std::string mark = "load_balance_coeff=0.001";
+  ASSERT_NE(text.find(mark), std::string::npos);
+  text.insert(text.find(mark) + mark.size(), ", _debug_force_load_balance=True");
+  text.insert(0,
+              "[rank0]:[titan] 2026-01-15 09:00:00,900 - root - INFO - Running with configs: "
+              "{\"debug\": {\"moe_force_load_balance\": false, \"seed\": 7}}\n");
+  const RunResult result = make_result(read_log_text(text, {}), "a.log", {});
+  EXPECT_EQ(result.effective_config->at("debug.moe_force_load_balance"), "false");
+  ASSERT_TRUE(result.experts);
+  EXPECT_EQ(result.experts->routing, Routing::balanced);
 }
 
 TEST(StrangeExperts, ACountThatIsNoNumberIsNotADenseModel) {
