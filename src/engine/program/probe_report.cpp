@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <optional>
+
 #include "text/format.h"
 
 namespace tprimat::engine {
@@ -17,12 +20,23 @@ std::string format_noise(const M& measured) {
   return format_percent(measured.relative_noise) + (measured.ended_by == EndedBy::time ? " *" : "  ");
 }
 
+// Windows agree to 1 %. No product is faster than the processor.
+bool is_above(double rate, double peak) { return rate > 1.01 * peak; }
+
+constexpr const char* k_above =
+    "** above the measured peak: the peak or the plain product was disturbed; repeat on an idle machine\n";
+
+std::string mark_above(double rate, const std::optional<double>& peak) {
+  return peak && is_above(rate, *peak) ? " **" : "";
+}
+
 void add_products(TextTable& table, const GemmPeak& products, double peak) {
   for (const GemmRate& shape : products.shapes)
-    table.rows.push_back({fmt::format("{} matmul", enum_name(products.precision)), shape.name,
-                          std::string(enum_name(shape.pass)), fmt::format("{} x {} x {}", shape.m, shape.n, shape.k),
-                          format_rate(shape.flops_per_second, products.precision),
-                          format_percent(shape.flops_per_second / peak), format_noise(shape.measured)});
+    table.rows.push_back(
+        {fmt::format("{} matmul", enum_name(products.precision)), shape.name, std::string(enum_name(shape.pass)),
+         fmt::format("{} x {} x {}", shape.m, shape.n, shape.k),
+         format_rate(shape.flops_per_second, products.precision) + mark_above(shape.flops_per_second, peak),
+         format_percent(shape.flops_per_second / peak), format_noise(shape.measured)});
 }
 
 TextTable product_table() {
@@ -33,14 +47,30 @@ constexpr const char* k_grouped_columns[] = {
     "probe", "products", "pass", "load", "experts", "tokens each, most", "inputs x outputs",
     "rate",  "of plain", "noise"};
 
+// On GPUs the peak is that of the model's own products, which a group may exceed: no peak then.
 template <class M>
-void add_groups(TextTable& table, std::string_view precision, const std::vector<GroupedRate<M>>& rates) {
+void add_groups(TextTable& table, std::string_view precision, const std::vector<GroupedRate<M>>& rates,
+                const std::optional<double>& peak = {}) {
   for (const GroupedRate<M>& rate : rates)
     table.rows.push_back({fmt::format("{} matmul", precision), rate.name, std::string(enum_name(rate.pass)),
                           std::string(enum_name(rate.load)), std::to_string(rate.experts),
                           fmt::format("{}, {}", rate.tokens, rate.fullest),
-                          fmt::format("{} x {}", rate.inputs, rate.outputs), format_si(rate.flops_per_second, "FLOP/s"),
+                          fmt::format("{} x {}", rate.inputs, rate.outputs),
+                          format_si(rate.flops_per_second, "FLOP/s") + mark_above(rate.flops_per_second, peak),
                           format_percent(rate.share_of_plain), format_noise(rate.measured)});
+}
+
+// Whether a table has a marked rate.
+bool has_rate_above(const ModelProbeReport& report) {
+  for (size_t i = 0; i < report.models.size(); ++i) {
+    const auto above = [&, peak = report.matmul[i].flops_per_second](const auto& rate) {
+      return is_above(rate.flops_per_second, peak);
+    };
+    const ModelRate& model = report.models[i];
+    if (std::ranges::any_of(model.products.shapes, above)) return true;
+    if (model.grouped && std::ranges::any_of(*model.grouped, above)) return true;
+  }
+  return false;
 }
 
 // Of routed experts; `add` fills the table.
@@ -207,11 +237,12 @@ std::string render_model_probe(const ModelProbeReport& report) {
                           format_percent(model.flops_per_second / peak));
   }
   const std::string groups = render_groups([&](TextTable& grouped) {
-    for (const ModelRate& model : report.models)
-      if (model.grouped) add_groups(grouped, enum_name(model.products.precision), *model.grouped);
+    for (size_t i = 0; i < report.models.size(); ++i)
+      if (const ModelRate& model = report.models[i]; model.grouped)
+        add_groups(grouped, enum_name(model.products.precision), *model.grouped, report.matmul[i].flops_per_second);
   });
-  return fmt::format("{}, {} threads\n\n{}\n{}{}\n{}{}", report.cpu, report.threads, render_text(table), groups, totals,
-                     describe_rules(report.matmul), explain_noise());
+  return fmt::format("{}, {} threads\n\n{}\n{}{}\n{}{}{}", report.cpu, report.threads, render_text(table), groups,
+                     totals, describe_rules(report.matmul), explain_noise(), has_rate_above(report) ? k_above : "");
 }
 
 std::string render_collectives(const CollectiveReport& report) {

@@ -167,9 +167,21 @@ struct Aspect {
 };
 
 template <auto member>
-Aspect layout_aspect(const char* key) {
-  return {key, [](const LaunchRequest& request) { return fmt::format("{}", request.spec.parallel.*member); },
-          [](const LaunchRequest& from, LaunchRequest& to) { to.spec.parallel = from.spec.parallel; }};
+void copy_member(const LaunchRequest& from, LaunchRequest& to) {
+  to.spec.parallel.*member = from.spec.parallel.*member;
+}
+
+// The sizes whose product is the number of ranks, and what depends on them.
+void copy_grid(const LaunchRequest& from, LaunchRequest& to) {
+  const ParallelSpec kept = to.spec.parallel;
+  to.spec.parallel = from.spec.parallel;
+  to.spec.parallel.expert = kept.expert, to.spec.parallel.expert_tensor = kept.expert_tensor;
+  to.spec.parallel.zero_stage = kept.zero_stage;
+}
+
+template <auto member>
+Aspect layout_aspect(const char* key, void (*copy)(const LaunchRequest&, LaunchRequest&) = copy_grid) {
+  return {key, [](const LaunchRequest& request) { return fmt::format("{}", request.spec.parallel.*member); }, copy};
 }
 
 const std::vector<Aspect>& aspects() {
@@ -188,13 +200,13 @@ const std::vector<Aspect>& aspects() {
       layout_aspect<&ParallelSpec::data>("data_parallel_size"),
       {"expert_model_parallel_size",
        [](const LaunchRequest& r) { return std::to_string(r.spec.parallel.expert_ranks()); },
-       [](const LaunchRequest& from, LaunchRequest& to) { to.spec.parallel = from.spec.parallel; }},
+       copy_member<&ParallelSpec::expert>},
       {"expert_tensor_parallel_size",
        [](const LaunchRequest& r) { return std::to_string(r.spec.parallel.expert_tensor_ranks()); },
-       [](const LaunchRequest& from, LaunchRequest& to) { to.spec.parallel = from.spec.parallel; }},
+       copy_member<&ParallelSpec::expert_tensor>},
       layout_aspect<&ParallelSpec::sequence_parallel>("sequence_parallel"),
       layout_aspect<&ParallelSpec::ends_as_layers>("embedding_and_loss_as_layers"),
-      layout_aspect<&ParallelSpec::zero_stage>("zero_stage"),
+      layout_aspect<&ParallelSpec::zero_stage>("zero_stage", copy_member<&ParallelSpec::zero_stage>),
       {"micro_batch_size", [](const LaunchRequest& r) { return fmt::format("{}", r.spec.micro_batch_size); },
        [](const LaunchRequest& from, LaunchRequest& to) { to.spec.micro_batch_size = from.spec.micro_batch_size; }},
       {"recompute", [](const LaunchRequest& r) { return std::string(enum_name(r.spec.recompute)); },
@@ -208,20 +220,44 @@ const std::vector<Aspect>& aspects() {
   return list;
 }
 
-// What would be wrong with the adapted request if this setting were as asked.
+// Of a request for that many ranks; empty if nothing is.
+std::string what_is_wrong(const PlannedRun& run, const LaunchRequest& request, int64_t ranks,
+                          const MachineFacts& machine, const planner::PlannerSettings& planner) {
+  if (std::string refused = why_refused(run, request); !refused.empty()) return refused;
+  const TrainSpec& spec = request.spec;
+  const LayoutTask task{spec.model, ranks, spec.micro_batch_size, spec.global_batch_size, spec.sequence_length};
+  if (const auto broken = list_broken_rules(task, spec.parallel); !broken.empty()) return join(broken, "; ");
+  const Forecast known = forecast(with_request(run, request), machine, planner);
+  if (known.may_fit()) return "";
+  return fmt::format("it would need {} of {}", format_memory(known.needed), format_memory(known.device->bytes));
+}
+
+// What would be wrong with the adapted request if this setting were as asked; of a layout whose settings are right one
+// by one, what would be wrong with all of it.
 std::string reason_of(const Aspect& aspect, const PlannedRun& run, const LaunchRequest& adapted,
                       const MachineFacts& machine, const planner::PlannerSettings& planner) {
+  const int64_t ranks = adapted.spec.parallel.ranks();
   LaunchRequest back = adapted;
   aspect.copy(run.request, back);
-  if (std::string refused = why_refused(run, back); !refused.empty()) return refused;
-  const TrainSpec& spec = back.spec;
-  const LayoutTask task{spec.model, adapted.spec.parallel.ranks(), spec.micro_batch_size, spec.global_batch_size,
-                        spec.sequence_length};
-  if (const auto broken = list_broken_rules(task, spec.parallel); !broken.empty()) return join(broken, "; ");
-  const Forecast known = forecast(with_request(run, back), machine, planner);
-  if (!known.may_fit())
-    return fmt::format("it would need {} of {}", format_memory(known.needed), format_memory(known.device->bytes));
-  return "follows from the other changes";
+  std::string reason = what_is_wrong(run, back, ranks, machine, planner);
+  if (reason.empty() && back.spec.parallel != adapted.spec.parallel) {
+    back.spec.parallel = run.request.spec.parallel;
+    reason = what_is_wrong(run, back, ranks, machine, planner);
+  }
+  return reason.empty() ? "follows from the other changes" : reason;
+}
+
+// Where the framework would replace the ZeRO stage found by one of its own, that one, so that the plan has one change.
+LaunchRequest with_own_zero_stage(const PlannedRun& run, const LaunchRequest& found) {
+  if (found.spec.parallel.zero_stage == run.request.spec.parallel.zero_stage) return found;
+  const LaunchPlan plan = plan_launch(require_framework(run.framework, run.platform), found);
+  for (const Deviation& each : plan.deviations) {
+    if (each.key != "zero_stage") continue;
+    LaunchRequest own = found;
+    own.spec.parallel.zero_stage = std::stoll(each.effective);
+    return why_refused(run, own).empty() ? own : found;
+  }
+  return found;
 }
 
 std::string short_name(const std::string& key) {
@@ -267,13 +303,13 @@ std::string render_adaptations(const SuitePlan& suite) {
 
 std::optional<Adaptation> find_nearest_request(const PlannedRun& run, const MachineFacts& machine,
                                                const planner::PlannerSettings& planner) {
-  const auto nearest = NearestRequest(run, machine, planner).find();
-  if (!nearest) return std::nullopt;
-  Adaptation found{*nearest, {}};
+  const auto accepted = NearestRequest(run, machine, planner).find();
+  if (!accepted) return std::nullopt;
+  Adaptation found{with_own_zero_stage(run, *accepted), {}};
   for (const Aspect& aspect : aspects()) {
-    const std::string asked = aspect.show(run.request), used = aspect.show(*nearest);
+    const std::string asked = aspect.show(run.request), used = aspect.show(found.request);
     if (asked != used)
-      found.differences.push_back({aspect.key, asked, used, reason_of(aspect, run, *nearest, machine, planner)});
+      found.differences.push_back({aspect.key, asked, used, reason_of(aspect, run, found.request, machine, planner)});
   }
   return found;
 }

@@ -39,6 +39,16 @@ TEST(RenderModelProbe, RoutedExpertsHaveATableOfTheirOwn) {
   EXPECT_NE(text.find("all fp32 products in a step of tiny_moe: 50.0 GFLOP/s, 50.0 % of the peak"), std::string::npos);
 }
 
+TEST(RenderModelProbe, ARateAboveThePeakIsMarked) {
+  ModelProbeReport report = sparse_report();
+  EXPECT_EQ(render_model_probe(report).find("**"), std::string::npos);
+  report.matmul[0].flops_per_second = 50e9;
+  const std::string text = render_model_probe(report);
+  EXPECT_NE(text.find("60.0 GFLOP/s **"), std::string::npos) << text;
+  EXPECT_EQ(text.find("40.0 GFLOP/s **"), std::string::npos) << text;
+  EXPECT_NE(text.find("** above the measured peak: the peak or the plain product was disturbed"), std::string::npos);
+}
+
 TEST(RenderModelProbe, ADenseModelHasNone) {
   ModelProbeReport report = sparse_report();
   report.models[0].grouped.reset();

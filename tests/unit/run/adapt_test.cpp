@@ -92,6 +92,25 @@ TEST(Adapt, SaysWhatTransformersTakesInsteadAndWhy) {
   EXPECT_EQ(adapted->request.spec.parallel.data, 8);
 }
 
+TEST(Adapt, EachSettingOfALayoutHasItsOwnReason) {
+  LaunchRequest request = base_request(Platform::nvd);
+  request.spec.model.experts = base_experts();
+  request.spec.parallel = {.strategy = "experts", .pipeline = 2, .data = 4, .expert = 4, .zero_stage = 1};
+  const auto adapted = adapt(require_framework(Framework::fsdp, Platform::nvd), request);
+  ASSERT_TRUE(adapted);
+  const std::pair<const char*, const char*> reasons[] = {{"pipeline_model_parallel_size", "trains data-parallel only"},
+                                                         {"expert_model_parallel_size", "has every expert on"},
+                                                         {"zero_stage", "does not support ZeRO-1"}};
+  for (const auto& [key, reason] : reasons) {
+    const Deviation* change = find_change(*adapted, key);
+    ASSERT_NE(change, nullptr) << key;
+    EXPECT_NE(change->reason.find(reason), std::string::npos) << change->reason;
+    EXPECT_EQ(change->reason.find(';'), std::string::npos) << change->reason;
+  }
+  EXPECT_EQ(find_change(*adapted, "zero_stage")->effective, "3") << "its own stage, in one change";
+  EXPECT_EQ(adapted->request.spec.parallel.zero_stage, 3);
+}
+
 TEST(Adapt, EveryDifferenceHasAReason) {
   for (const FrameworkModule& module : framework_modules())
     for (const Platform platform : module.platforms) {
