@@ -71,12 +71,23 @@ LayerWeights weights_of_layer(const ModelSpec& model) {
   return layer;
 }
 
+namespace {
+
+// Each layer_interval-th layer after the dense ones has experts. A hybrid's block has them wherever it has any.
+bool ends_with_experts(const ModelSpec& model) {
+  if (!model.experts || model.mamba) return model.experts.has_value();
+  const int64_t after = model.num_layers - model.experts->first_dense_layers;
+  return after > 0 && model.experts->layer_interval > 0 && after % model.experts->layer_interval == 0;
+}
+
+}  // namespace
+
 PredictionBlock prediction_block(const ModelSpec& model) {
   const LayerWeights layer = weights_of_layer(model);
   const int64_t joined = 2 * model.hidden_size * model.hidden_size;
   const int64_t norms = 5 * model.hidden_size;  // of the block, of the two streams, and the last
   int64_t all = layer.mlp + layer.mlp_extras, passed = all, weights = layer.mlp;
-  if (model.experts) {
+  if (ends_with_experts(model)) {
     const Experts& experts = *model.experts;
     const int64_t common = layer.shared + layer.shared_extras + layer.router + layer.router_extras;
     all = experts.count * (layer.expert + layer.expert_extras) + common;

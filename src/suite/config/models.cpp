@@ -64,6 +64,7 @@ class ModelResolver {
     const bool complete = check_complete();
     name_spec();
     if (complete) check_shape();
+    if (complete) check_sparse_parts();
     fill_absent();
     if (complete && draft_.is_sound(path_)) check_parameters();
     add_entry();
@@ -199,6 +200,34 @@ class ModelResolver {
     if (experts.ffn_hidden_size == 0) experts.ffn_hidden_size = spec_.ffn_hidden_size;
     drop_coefficient_of_other_balancing(experts);
     take_part("experts", from, spec_.experts, experts);
+  }
+
+  // Values that contradict each other, so that one of them would be ignored.
+  void check_sparse_parts() {
+    const auto fail_if = [&](bool wrong, const char* key, const std::string& what, const char* hint) {
+      const std::string path = join_path(path_, key);
+      if (wrong && draft_.is_sound(path)) draft_.fail(path, fmt::format("{} {}", path, what), hint);
+    };
+    if (spec_.latent_attention) {
+      fail_if(spec_.num_key_value_heads != spec_.num_attention_heads, "num_key_value_heads",
+              fmt::format("is {}, but with latent_attention each of the {} query heads has its own keys and values",
+                          spec_.num_key_value_heads, spec_.num_attention_heads),
+              "set it to num_attention_heads");
+      fail_if(spec_.position == PositionKind::learned, "position", "is learned, but latent_attention has a rotary part",
+              "set it to rope");
+    }
+    fail_if(spec_.shared_prediction.value_or(false) && spec_.prediction_layers.value_or(0) == 0, "shared_prediction",
+            "is true, but there are no layers that predict further tokens (MTP)", "state prediction_layers");
+    if (!spec_.experts) return;
+    const LoadBalancing balancing = spec_.experts->balancing;
+    const double coefficient = spec_.experts->aux_loss_coefficient;
+    const bool by_loss = balancing == LoadBalancing::aux_loss || balancing == LoadBalancing::sequence_aux_loss;
+    fail_if(by_loss && coefficient == 0, "experts.aux_loss_coefficient",
+            fmt::format("must be above 0, because balancing is {}", enum_name(balancing)),
+            "state the coefficient, for example 0.01, or set balancing to none");
+    fail_if(balancing == LoadBalancing::none && coefficient > 0, "experts.aux_loss_coefficient",
+            fmt::format("is {}, but balancing is none, so the loss would be ignored", coefficient),
+            "set balancing to aux_loss or sequence_aux_loss, or the coefficient to 0");
   }
 
   bool check_complete() {

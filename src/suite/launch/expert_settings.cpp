@@ -51,6 +51,11 @@ void add_router_limits(Refusals& refusals, const ModelSpec& model) {
                   "set normalize_weights to true", key);
   refusals.add_if(experts.per_token == 1 && experts.normalize_weights,
                   "weights a token's only expert by its score, not by 1", "set normalize_weights to false", key);
+  refusals.add_if(experts.groups > 1 && experts.per_token % experts.groups_per_token != 0,
+                  fmt::format("scores a group by its best per_token / groups_per_token experts, but {} is no multiple "
+                              "of {}",
+                              experts.per_token, experts.groups_per_token),
+                  "choose a groups_per_token that divides per_token", key);
   refusals.add_if(!sigmoid && experts.balancing == LoadBalancing::bias,
                   "balances experts by a bias only with sigmoid scores",
                   "set router_score to sigmoid, or balancing to aux_loss", key);
@@ -80,6 +85,12 @@ void add_attention_limits(Refusals& refusals, const TrainSpec& spec) {
                   fmt::format("spreads full_attention_layers evenly, but {} layers are no multiple of {}",
                               model.num_layers, model.full_attention_layers.value_or(0)),
                   "choose a number of full_attention_layers that divides num_layers");
+  refusals.add_if(model.latent_attention && model.attention_sinks.value_or(false),
+                  "does not support attention sinks in multi-head latent attention",
+                  "leave attention_sinks or latent_attention out of the model");
+  refusals.add_if(model.prediction_layers.value_or(0) > 0 && model.position == PositionKind::learned,
+                  "predicts further tokens (MTP) only with rotary positions",
+                  "set the model's position to rope, or prediction_layers to 0");
   refusals.add_if(model.latent_attention && model.position == PositionKind::learned,
                   "supports multi-head latent attention only with rotary positions",
                   "set the model's position to rope");

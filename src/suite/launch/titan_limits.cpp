@@ -18,6 +18,8 @@ void add_parts_limits(Refusals& refusals, const ModelSpec& model) {
                       (model.linear_bias && !gpt_oss),
                   "has RMSNorm, SwiGLU and rotary positions, and bias on queries, keys and values at most",
                   "choose a model like Llama, Mistral or Qwen");
+  refusals.add_if(model.latent_attention && model.attention_sinks.value_or(false),
+                  "has no attention sinks in its deepseek_v3", "leave attention_sinks or latent_attention out");
   refusals.add_if(model.prediction_layers.value_or(0) > 0, "has no layers that predict further tokens (MTP)",
                   fmt::format("set models.{}.prediction_layers to 0", model.name));
   refusals.add_if(gpt_oss && (!model.linear_bias || model.qk_norm),

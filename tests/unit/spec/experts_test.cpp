@@ -68,6 +68,15 @@ TEST(Experts, PredictionLayersReadTheHeadAgain) {
   EXPECT_DOUBLE_EQ(more, 6 * (block + 129280.0 * 7168) + 6.0 * 128 * (192 + 128) * 2048);
 }
 
+// Megatron-LM copies the last layer, which is dense where the interval leaves it out.
+TEST(Experts, APredictionLayerIsOfTheLastLayersKind) {
+  ModelSpec model = shape_of("mixtral");
+  model.prediction_layers = 1;
+  const int64_t sparse = count_parameters(model).prediction;
+  model.experts->layer_interval = 3;  // 32 = 10 x 3 + 2
+  EXPECT_EQ(sparse - count_parameters(model).prediction, 7 * 3 * int64_t{4096} * 14336 + 8 * 4096);
+}
+
 TEST(Experts, BiasesSinksGatesAndSharedExpertsCount) {
   ModelSpec model = shape_of("mixtral");
   const ParameterCount plain = count_parameters(model);
