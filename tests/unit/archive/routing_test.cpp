@@ -93,7 +93,7 @@ TEST(SealedRouting, ARunHasTheRoutingOfItsSpecification) {
   edit(files, k_run_result, [](Json& json) { json["experts"]["routing"] = "balanced"; });
   expect_broken(files, {k_run_result, "experts.routing", "balanced", "learned", k_run_spec});
   edit(files, k_run_result, [](Json& json) { json["experts"]["dispatcher"] = "hybridep"; });
-  expect_broken(files, {k_run_result, "experts.dispatcher", "hybridep", "nothing", k_run_spec});
+  expect_broken(files, {k_run_result, "experts.dispatcher", "hybridep", "alltoall", k_run_spec});
   edit(files, k_run_result, [](Json& json) { json.erase("experts"); });
   expect_broken(files, {k_run_result, "experts.routing", "nothing", "learned", k_run_spec});
 }
