@@ -241,14 +241,14 @@ struct RoutingFigure {
 // precision that trainers compute it in.
 std::array<RoutingFigure, 4> list_routing_figures(const RunResult& result) {
   using E = ExpertFigures;
-  constexpr double k_rounding = 1e-6, k_most = std::numeric_limits<float>::max();
+  constexpr double k_rounding = 1e-6, k_max_loss = std::numeric_limits<float>::max();
   const auto& shape = result.model_info.shape;
   const int64_t count = shape && shape->experts ? shape->experts->count : 0;
-  const double most_load = count >= 1 ? static_cast<double>(count) * (1 + k_rounding) : k_most;
+  const double most_load = count >= 1 ? static_cast<double>(count) * (1 + k_rounding) : k_max_loss;
   return {{{&E::load, &E::load_values, "load of the fullest expert", "loads of experts", 1 - k_rounding, most_load},
            {&E::dropped_share, &E::dropped_values, "share of dropped tokens", "shares of dropped tokens", 0, 1},
-           {&E::aux_loss, &E::aux_loss_values, "balancing loss", "balancing losses", 0, k_most},
-           {&E::z_loss, &E::z_loss_values, "router z-loss", "router z-losses", 0, k_most}}};
+           {&E::aux_loss, &E::aux_loss_values, "balancing loss", "balancing losses", 0, k_max_loss},
+           {&E::z_loss, &E::z_loss_values, "router z-loss", "router z-losses", 0, k_max_loss}}};
 }
 
 // Whether there were any.
