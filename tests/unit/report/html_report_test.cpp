@@ -107,6 +107,18 @@ TEST(HtmlReport, FiguresStandInFullAndUnknownOnesAreSaid) {
   EXPECT_NE(page.find("cost of 1e12 tokens"), std::string::npos);
 }
 
+// Beside a dense run, whose cells are then unknown; without one, the table has no such columns.
+TEST(HtmlReport, FactsOfExpertsAreColumns) {
+  const LoadedRun dense = sample_run("a.json", Platform::nvd, Framework::nemo, 1.0);
+  LoadedRun sparse = sample_run("b.json", Platform::amd, Framework::prim, 1.0);
+  sparse.result.experts.emplace().routing = Routing::balanced;
+  const std::string page = render_html(compare_runs({{dense, sparse}, {}}, {}));
+  EXPECT_EQ(count_of(page, "data-key=\"routing\""), 1u);
+  EXPECT_EQ(count_of(page, "<td class=\"text routing\">balanced</td>"), 1u);
+  EXPECT_EQ(count_of(page, "<td class=\"text routing unknown\">not known</td>"), 1u);
+  EXPECT_EQ(count_of(render_html(compare_runs({{dense}, {}}, {})), "data-key=\"routing\""), 0u);
+}
+
 TEST(HtmlReport, AuditSplitsFindingFromEvidence) {
   LoadedRuns runs{{sample_run("a.json", Platform::nvd, Framework::nemo, 3.0),
                    sample_run("b.json", Platform::amd, Framework::prim, 1.0)},

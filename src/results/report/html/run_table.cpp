@@ -11,9 +11,10 @@ namespace {
 // The columns that are shown at first; a button shows the others. Platform and framework are in a run's label.
 bool is_chief(std::string_view key) {
   for (const std::string_view each :
-       {"device", "GPU cores", "precision", "strategy", "status", "tokens_per_second_per_gpu", "mfu", "mean_step_time",
-        "peak_memory_allocated_gb", "peak_memory_reserved_gb", "peak_device_used_gb", "mean_power", "joules_per_token",
-        "tokens_per_wh", "usd_per_1e12_tokens", "tokens_per_usd_hour", "days_per_1e12_tokens", "final_loss"})
+       {"device", "GPU cores", "precision", "strategy", "routing", "status", "tokens_per_second_per_gpu", "mfu",
+        "mean_step_time", "peak_memory_allocated_gb", "peak_memory_reserved_gb", "peak_device_used_gb", "mean_power",
+        "joules_per_token", "tokens_per_wh", "usd_per_1e12_tokens", "tokens_per_usd_hour", "days_per_1e12_tokens",
+        "final_loss"})
     if (each == key) return true;
   return false;
 }
@@ -28,14 +29,36 @@ struct Column {
   }
 };
 
+using Facts = std::vector<RunFact>;
+
+// Without values; none if no run is a mixture of experts.
+Facts expert_facts_of(const Comparison& comparison) {
+  for (const ModelGroup& group : comparison.groups)
+    for (const Contender& contender : group.contenders)
+      if (Facts facts = list_expert_facts(contender); !facts.empty()) {
+        for (RunFact& fact : facts) fact.value.reset();
+        return facts;
+      }
+  return {};
+}
+
+Facts facts_of_row(const Contender& contender, const Facts& of_experts) {
+  Facts facts = list_facts(contender);
+  const Facts own = list_expert_facts(contender);
+  const Facts& more = own.empty() ? of_experts : own;
+  facts.insert(facts.end(), more.begin(), more.end());
+  return facts;
+}
+
 std::vector<Column> list_columns(const Comparison& comparison) {
   std::vector<Column> columns;
-  for (const RunFact& fact : list_facts(comparison.groups.front().contenders.front()))
+  const Facts of_experts = expert_facts_of(comparison);
+  for (const RunFact& fact : facts_of_row(comparison.groups.front().contenders.front(), of_experts))
     columns.push_back({std::string(fact.name)});
   for (const Metric& metric : metrics()) columns.push_back({std::string(metric.key), &metric});
   for (const ModelGroup& group : comparison.groups)
     for (const Contender& contender : group.contenders) {
-      const std::vector<RunFact> facts = list_facts(contender);
+      const Facts facts = facts_of_row(contender, of_experts);
       for (size_t i = 0; i < columns.size(); ++i)
         columns[i].known |=
             i < facts.size() ? facts[i].value.has_value() : read_figure(contender, *columns[i].metric).has_value();
@@ -131,14 +154,15 @@ std::string fact_cell(const Contender& contender, const RunFact& fact, const std
                      escape_html(fact.text()));
 }
 
-std::string render_row(const ModelGroup& group, size_t group_index, size_t index, const std::vector<Column>& columns) {
+std::string render_row(const ModelGroup& group, size_t group_index, size_t index, const std::vector<Column>& columns,
+                       const Facts& of_experts) {
   const Contender& contender = group.contenders[index];
   std::string attributes = fmt::format("id=\"run-{0}-{1}\" data-group=\"{0}\" data-run=\"{1}\" data-model=\"{2}\"",
                                        group_index, index, escape_html(group.model)),
               cells = fmt::format("<th scope=\"row\" class=\"text name\"><span class=\"letter\">{}</span> {}</th>",
                                   escape_html(contender.letter), escape_html(contender.label)) +
                       fmt::format("<td class=\"text\">{}</td>", escape_html(group.model));
-  const auto facts = list_facts(contender);
+  const Facts facts = facts_of_row(contender, of_experts);
   for (size_t i = 0; i < columns.size(); ++i) {
     if (columns[i].metric != nullptr) {
       cells += figure_cell(contender, *columns[i].metric, columns[i].classes());
@@ -155,13 +179,14 @@ std::string render_row(const ModelGroup& group, size_t group_index, size_t index
 
 std::string render_run_table(const Comparison& comparison) {
   const std::vector<Column> columns = list_columns(comparison);
+  const Facts of_experts = expert_facts_of(comparison);
   std::string out =
       "<div class=\"scroll tall\" role=\"region\" aria-label=\"Table of runs\" tabindex=\"0\"><table "
       "id=\"run-table\">\n" +
       render_header(columns) + "<tbody>\n";
   for (size_t g = 0; g < comparison.groups.size(); ++g)
     for (size_t c = 0; c < comparison.groups[g].contenders.size(); ++c)
-      out += render_row(comparison.groups[g], g, c, columns);
+      out += render_row(comparison.groups[g], g, c, columns, of_experts);
   return out + "</tbody></table></div>\n" + name_unknown(columns);
 }
 
