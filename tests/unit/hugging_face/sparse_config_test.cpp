@@ -141,7 +141,7 @@ TEST(SparseConfig, RefusesShapesOfNoFamily) {
       {mixtral, [](ModelSpec& m) { m.experts->router_score = RouterScore::sigmoid; }, "sigmoid without"},
       {mixtral, [](ModelSpec& m) { m.experts->capacity_factor = 1.25; }, "capacity_factor"},
       {mixtral, [](ModelSpec& m) { m.experts->latent_size = 8; }, "latent_size"},
-      {mixtral, [](ModelSpec& m) { m.attention_sinks = true; }, "clamps its SwiGLU"},
+      {mixtral, [](ModelSpec& m) { m.attention_sinks = true; }, "clamped SwiGLU"},
       {mixtral, [](ModelSpec& m) { m.mlp = MlpKind::gelu; }, "swiglu"},
       {mixtral, [](ModelSpec& m) { m.linear_bias = true; }, "linear_bias"},
       {qwen, [](ModelSpec& m) { m.experts->groups = 2; }, "groups without"},
@@ -245,7 +245,7 @@ TEST(SparseConfig, ReadsTheShapeOfGptOssAndSaysWhatItLacks) {
   EXPECT_EQ(read.spec.attention_sinks, true);
   ASSERT_EQ(read.notes.size(), 1u);
   EXPECT_NE(read.notes[0].find("clamps"), std::string::npos);
-  EXPECT_ERROR_WITH("clamps its SwiGLU", make_hugging_face_config(read.spec, NumberFormat::f32));
+  EXPECT_ERROR_WITH("clamped SwiGLU", make_hugging_face_config(read.spec, NumberFormat::f32));
 }
 
 TEST(SparseConfig, RefusesWhatItDoesNotCompute) {

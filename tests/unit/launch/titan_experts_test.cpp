@@ -160,9 +160,9 @@ TEST_F(TitanExperts, WhatItsRouterAndLayersLackIsRefused) {
 
 TEST_F(TitanExperts, WhatItsLayoutsLackIsRefused) {
   const Refusal refusals[] = {
-      {"all tensor-parallel ranks or none, but ETP is 2 and TP 4",
+      {"all tensor-parallel ranks or over none, but ETP is 2 and TP 4",
        [](TrainSpec& s) { s.parallel.tensor = 4, s.parallel.expert = 2, s.parallel.expert_tensor = 2; }},
-      {"where EP is 1, but ETP is 1",
+      {"if EP is 1, but ETP is 1",
        [](TrainSpec& s) { s.parallel.tensor = 2, s.parallel.expert = 1, s.parallel.expert_tensor = 1; }},
       {"EP 3 does not divide 8", [](TrainSpec& s) { s.parallel.expert = 3; }},
       {"only together with DP or CP",

@@ -239,6 +239,8 @@ TEST(Derivations, EveryFigureHasOne) {
   run.prediction->memory_gb = run.prediction->step_time_seconds = 2;
   run.time_to_train = TimeToTrain{};
   run.time_to_train->status = "success", run.time_to_train->seconds = 600;
+  run.experts.emplace();
+  run.experts->load = 1.5, run.experts->dropped_share = 0.1, run.experts->aux_loss = 0.01;
   for (const Metric& metric : metrics()) EXPECT_TRUE(derive_figure(contender, metric)) << metric.key;
 }
 

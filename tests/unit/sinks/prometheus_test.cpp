@@ -80,6 +80,8 @@ TEST(PrometheusSink, KnowsEveryMetric) {
   r.prediction->memory_gb = 45;
   r.time_to_train.emplace();
   r.time_to_train->status = "success", r.time_to_train->seconds = 600;
+  r.experts.emplace();
+  r.experts->load = 1.5, r.experts->dropped_share = 0.1, r.experts->aux_loss = 0.01;
   summarise_run(r, {.peak = peak, .usd_per_hour = 10});
   const std::string text = exposition_of({r});
   size_t known = 0;
