@@ -49,7 +49,7 @@ std::string describe_more_work(const RunResult& a, const RunResult& b) {
     model.prediction_layers = layers > 0 ? std::optional(layers) : std::nullopt;
     return check_model(model, "").empty() ? flops_per_token(model, length, FlopFormula::causal) : 0;
   };
-  const auto [less, more] = std::minmax(work_with(*prediction_layers_of(a)), work_with(*prediction_layers_of(b)));
+  const auto [less, more] = std::minmax({work_with(*prediction_layers_of(a)), work_with(*prediction_layers_of(b))});
   return less > 0 && more > less ? fmt::format("; {} more FLOPs per token", format_percent(more / less - 1)) : "";
 }
 
