@@ -94,22 +94,29 @@ def fit_blocks(model: torch.nn.Module) -> None:
             block.moe.shared_experts = FeedForward(args.dim, args.shared_width)
 
 
-@dataclasses.dataclass
-class DeepSeekArgs(Shape, deepseek_v3.DeepSeekV3ModelArgs):
-    n_kv_heads: int = 0
+class Fitted:
+    """Before a class of torchtitan's models: its blocks as the experiment states them, and our initial weights."""
 
-
-class DeepSeek(deepseek_v3.DeepSeekV3Model):
-    hugging_face_names = LATENT_NAMES
-
-    def __init__(self, args: DeepSeekArgs) -> None:
+    def __init__(self, args: Any) -> None:
         super().__init__(args)
-        self.norm.eps = args.norm_eps  # which torchtitan leaves to PyTorch
         fit_blocks(self)
 
     def init_weights(self, buffer_device: torch.device | None = None) -> None:
         super().init_weights(buffer_device)
         initialise(self)
+
+
+@dataclasses.dataclass
+class DeepSeekArgs(Shape, deepseek_v3.DeepSeekV3ModelArgs):
+    n_kv_heads: int = 0
+
+
+class DeepSeek(Fitted, deepseek_v3.DeepSeekV3Model):
+    hugging_face_names = LATENT_NAMES
+
+    def __init__(self, args: DeepSeekArgs) -> None:
+        super().__init__(args)
+        self.norm.eps = args.norm_eps  # which torchtitan leaves to PyTorch
 
 
 @dataclasses.dataclass
@@ -117,14 +124,8 @@ class Llama4Args(Shape, llama4.TransformerModelArgs):
     pass
 
 
-class Llama4(llama4.Transformer):
-    def __init__(self, args: Llama4Args) -> None:
-        super().__init__(args)
-        fit_blocks(self)
-
-    def init_weights(self, buffer_device: torch.device | None = None) -> None:
-        super().init_weights(buffer_device)
-        initialise(self)
+class Llama4(Fitted, llama4.Transformer):
+    pass
 
 
 @dataclasses.dataclass
@@ -132,14 +133,8 @@ class SparseQwen3Args(Shape, qwen3.Qwen3ModelArgs):
     pass
 
 
-class SparseQwen3(qwen3.Qwen3Model):
-    def __init__(self, args: SparseQwen3Args) -> None:
-        super().__init__(args)
-        fit_blocks(self)
-
-    def init_weights(self, buffer_device: torch.device | None = None) -> None:
-        super().init_weights(buffer_device)
-        initialise(self)
+class SparseQwen3(Fitted, qwen3.Qwen3Model):
+    pass
 
 
 @dataclasses.dataclass

@@ -1,6 +1,5 @@
 """What the tests of this folder share: where the Python under test lies, and which program they were given."""
 
-import importlib.util
 import json
 import os
 import pathlib
@@ -12,6 +11,8 @@ import unittest
 HERE = pathlib.Path(__file__).resolve().parent
 SOURCES = HERE.parent.parent / "frameworks"
 sys.path[:0] = [str(SOURCES), str(HERE.parent / "parity")]
+from chosen_python import SKIPPED, lacks, missing_packages as missing, use_chosen_python  # noqa: E402, of the folder just added
+
 for name in ("TPRIMAT_STEPS", "TPRIMAT_FLASH_ATTENTION", "RANK", "WORLD_SIZE", "LOCAL_RANK", "PARALLEL"):
     os.environ.pop(name, None)  # nothing of the caller's settings reaches a test
 
@@ -35,10 +36,6 @@ def run_program(*words):
     return subprocess.run([os.environ["TPRIMAT_PROGRAM"], *map(str, words)], capture_output=True, text=True)
 
 
-def missing(*packages):
-    return [package for package in packages if importlib.util.find_spec(package) is None]
-
-
 def run_tests():
     """Run with the program as the only argument; exit status 77 where Python lacks a package."""
     program = sys.argv.pop(1)
@@ -47,11 +44,7 @@ def run_tests():
 
 
 def run_tests_with(*packages):
-    from chosen_python import use_chosen_python
     use_chosen_python()
-    lacking = missing(*packages)
-    if lacking:
-        print(f"skipped: {sys.executable} has no {', '.join(lacking)}: "
-              "pip install -r tests/parity/requirements.txt, or name another in TPRIMAT_PYTHON")
-        sys.exit(77)
+    if lacks(*packages):
+        sys.exit(SKIPPED)
     run_tests()

@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "config/load.h"
 #include "launch/frameworks.h"
 #include "launch/profilers.h"
 #include "real_flags.h"
@@ -22,38 +21,13 @@ namespace fs = std::filesystem;
 const fs::path k_folder = fs::path(TPRIMAT_GOLDEN_DIR) / "launch";
 
 const suite::Experiment& eight_gpus() {
-  static const suite::Experiment experiment = [] {
-    suite::ConfigSources sources;
-    sources.path = (k_folder / "eight_gpus.yaml").string();
-    return suite::load_experiment(sources).experiment;
-  }();
+  static const suite::Experiment experiment = load_launch_experiment("eight_gpus.yaml");
   return experiment;
 }
 
 suite::LaunchRequest request_for(const suite::FrameworkModule& module, const std::string& model, Platform platform,
                                  const std::string& strategy) {
-  const suite::ModelEntry& entry = *eight_gpus().find_model_entry(model);
-  suite::LaunchRequest request;
-  request.spec = suite::make_train_spec(eight_gpus(), platform, model, strategy);
-  request.platform = platform;
-  request.settings = eight_gpus().platforms.at(platform).settings;
-  request.model_notes = {entry.tokenizer_path.value_or(""), entry.nemo_recipe.value_or(""),
-                         entry.primus_config.value_or("")};
-  request.checkout = suite::checkout_of(module, eight_gpus().paths, platform);
-  request.paths = {"/out/runs/x", "/out/x.log", "/out/x.json", "/here"};
-  request.own_program = "/usr/bin/tprimat";
-  return request;
-}
-
-std::string plan_or_refusal(const suite::FrameworkModule& module, const suite::LaunchRequest& request) {
-  try {
-    suite::require_framework(module.id, request.platform);
-    return render_plan(suite::plan_launch(module, request));
-  } catch (const Error& error) {
-    std::string text;
-    for (const Problem& problem : error.problems()) text += "refused: " + to_string(problem) + "\n";
-    return text;
-  }
+  return make_request(eight_gpus(), module, {model, platform, strategy});
 }
 
 struct Case {

@@ -3,10 +3,40 @@
 #include <string>
 #include <vector>
 
-#include "launch/launch_plan.h"
+#include "base/error.h"
+#include "config/load.h"
+#include "launch/frameworks.h"
 
-// A launch as the goldens show it.
+// What the goldens of launches share: a request, and its plan as they show it.
 namespace tprimat {
+
+// One of the experiments beside the goldens.
+inline suite::Experiment load_launch_experiment(const char* file) {
+  suite::ConfigSources sources;
+  sources.path = TPRIMAT_GOLDEN_DIR "/launch/" + std::string(file);
+  return suite::load_experiment(sources).experiment;
+}
+
+struct AskedLaunch {
+  std::string model;
+  Platform platform = Platform::nvd;
+  std::string strategy;
+};
+
+inline suite::LaunchRequest make_request(const suite::Experiment& experiment, const suite::FrameworkModule& module,
+                                         const AskedLaunch& asked) {
+  const suite::ModelEntry& entry = *experiment.find_model_entry(asked.model);
+  suite::LaunchRequest request;
+  request.spec = suite::make_train_spec(experiment, asked.platform, asked.model, asked.strategy);
+  request.platform = asked.platform;
+  request.settings = experiment.platforms.at(asked.platform).settings;
+  request.model_notes = {entry.tokenizer_path.value_or(""), entry.nemo_recipe.value_or(""),
+                         entry.primus_config.value_or("")};
+  request.checkout = suite::checkout_of(module, experiment.paths, asked.platform);
+  request.paths = {"/out/runs/x", "/out/x.log", "/out/x.json", "/here"};
+  request.own_program = "/usr/bin/tprimat";
+  return request;
+}
 
 // A flag and its values on a line.
 inline std::string render_command(const std::vector<std::string>& words) {
@@ -32,6 +62,17 @@ inline std::string render_plan(const suite::LaunchPlan& plan) {
             (each.reason.empty() ? "" : ", because " + each.reason) + "\n";
   for (const suite::GeneratedFile& file : plan.files) text += render_file(file);
   return text;
+}
+
+inline std::string plan_or_refusal(const suite::FrameworkModule& module, const suite::LaunchRequest& request) {
+  try {
+    suite::require_framework(module.id, request.platform);
+    return render_plan(suite::plan_launch(module, request));
+  } catch (const Error& error) {
+    std::string text;
+    for (const Problem& problem : error.problems()) text += "refused: " + to_string(problem) + "\n";
+    return text;
+  }
 }
 
 }  // namespace tprimat

@@ -5,7 +5,6 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "config/load.h"
 #include "launch/frameworks.h"
 #include "real_flags.h"
 #include "render_plan.h"
@@ -20,25 +19,13 @@ namespace fs = std::filesystem;
 const fs::path k_folder = fs::path(TPRIMAT_GOLDEN_DIR) / "launch";
 
 const suite::Experiment& sixty_four_gpus() {
-  static const suite::Experiment experiment = [] {
-    suite::ConfigSources sources;
-    sources.path = (k_folder / "sixty_four_gpus.yaml").string();
-    return suite::load_experiment(sources).experiment;
-  }();
+  static const suite::Experiment experiment = load_launch_experiment("sixty_four_gpus.yaml");
   return experiment;
 }
 
 suite::LaunchRequest request_for(const suite::FrameworkModule& module, const std::string& model, Platform platform,
                                  const std::string& strategy) {
-  const suite::ModelEntry& entry = *sixty_four_gpus().find_model_entry(model);
-  suite::LaunchRequest request;
-  request.spec = suite::make_train_spec(sixty_four_gpus(), platform, model, strategy);
-  request.platform = platform;
-  request.settings = sixty_four_gpus().platforms.at(platform).settings;
-  request.model_notes = {"", "", entry.primus_config.value_or("")};
-  request.checkout = suite::checkout_of(module, sixty_four_gpus().paths, platform);
-  request.paths = {"/out/runs/x", "/out/x.log", "/out/x.json", "/here"};
-  request.own_program = "/usr/bin/tprimat";
+  suite::LaunchRequest request = make_request(sixty_four_gpus(), module, {model, platform, strategy});
   request.launch.launcher = Launcher::slurm;
   request.launch.slurm.start = SlurmStart::srun;
   request.launch.nodes = 8;
@@ -65,16 +52,6 @@ suite::LaunchRequest with_experts_everywhere(suite::LaunchRequest request) {
   request.spec.parallel = {.strategy = request.spec.parallel.strategy, .data = 64, .zero_stage = 3};
   request.spec.model.prediction_layers.reset();
   return request;
-}
-
-std::string plan_or_refusal(const suite::FrameworkModule& module, const suite::LaunchRequest& request) {
-  try {
-    return render_plan(suite::plan_launch(module, request));
-  } catch (const Error& error) {
-    std::string text;
-    for (const Problem& problem : error.problems()) text += "refused: " + to_string(problem) + "\n";
-    return text;
-  }
 }
 
 struct Case {

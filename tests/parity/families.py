@@ -14,7 +14,7 @@ import sys
 import tempfile
 
 import hugging_face_files as files
-from chosen_python import use_chosen_python
+from chosen_python import SKIPPED, lacks, use_chosen_python
 
 STEPS, SL, MBS, GBS, RATE, CLIP = 50, 48, 2, 4, 1e-3, 1.0
 LOGITS, LOSS, GRADIENT, CURVE = 1e-5, 1e-5, 1e-5, 1e-4  # relative; a gradient's to its own norm
@@ -102,8 +102,8 @@ class Family:
 
 def main():
     use_chosen_python()
-    if not files.find_modules():
-        return files.SKIPPED
+    if lacks(*files.PACKAGES):
+        return SKIPPED
     failed = 0
     for name, (config_class, settings) in files.CASES.items():
         with tempfile.TemporaryDirectory() as folder:

@@ -9,7 +9,6 @@ Transformers with weights and moments in bf16, which may be off by as much as th
 framework is not installed there.
 """
 
-import importlib.util
 import json
 import os
 import pathlib
@@ -17,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 
-from chosen_python import use_chosen_python
+from chosen_python import SKIPPED, lacks, use_chosen_python
 
 STEPS, TOLERANCE, TOLERANCE_OF_BF16 = 20, 1e-5, 0.01  # relative, of every step's loss
 IDS = ["tran", "fsdp", "deep"]
@@ -106,11 +105,8 @@ def compare(results, model):
 
 def main():
     use_chosen_python()
-    missing = [name for name in ("transformers", "accelerate", "deepspeed") if importlib.util.find_spec(name) is None]
-    if missing:
-        print(f"skipped: {sys.executable} has no {', '.join(missing)}: "
-              "pip install -r tests/parity/requirements.txt, or name another in TPRIMAT_PYTHON")
-        return 77
+    if lacks("transformers", "accelerate", "deepspeed"):
+        return SKIPPED
     with tempfile.TemporaryDirectory() as folder:
         suite = Suite(sys.argv[1], pathlib.Path(folder))
         weights = {model: suite.export_weights(model) for model in ("llama", "qwen")}

@@ -9,7 +9,6 @@ compute the same logits to the last bit. TPRIMAT_PYTHON names the Python to use.
 has no transformers.
 """
 
-import importlib.util
 import json
 import os
 import pathlib
@@ -17,9 +16,8 @@ import subprocess
 import sys
 import tempfile
 
-from chosen_python import use_chosen_python
+from chosen_python import SKIPPED, lacks, use_chosen_python
 
-SKIPPED = 77
 CAUSAL = dict(num_hidden_layers=2, hidden_size=32, intermediate_size=48, num_attention_heads=4, num_key_value_heads=2, vocab_size=67,
               max_position_embeddings=64, bos_token_id=None, eos_token_id=None)
 LLAMA3 = {"rope_type": "llama3", "rope_theta": 5e5, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
@@ -45,12 +43,7 @@ CASES = {
 }
 
 
-def find_modules():
-    missing = [name for name in ("torch", "transformers", "safetensors") if importlib.util.find_spec(name) is None]
-    if missing:
-        print(f"skipped: {sys.executable} has no {', '.join(missing)}: "
-              "pip install -r tests/parity/requirements.txt, or name another in TPRIMAT_PYTHON")
-    return not missing
+PACKAGES = ("torch", "transformers", "safetensors")
 
 
 class Comparison:
@@ -139,7 +132,7 @@ class Comparison:
 
 def main():
     use_chosen_python()
-    if not find_modules():
+    if lacks(*PACKAGES):
         return SKIPPED
     os.environ.update(HF_HUB_OFFLINE="1", TOKENIZERS_PARALLELISM="false")
     import transformers

@@ -11,7 +11,6 @@ do not, 77 a framework is not installed there.
 """
 
 import importlib
-import importlib.util
 import json
 import os
 import pathlib
@@ -21,7 +20,7 @@ import sys
 import tempfile
 import traceback
 
-from chosen_python import use_chosen_python
+from chosen_python import SKIPPED, lacks, use_chosen_python
 
 STEPS, RANKS, TOLERANCE = 20, 2, 1e-5  # relative, of every step's loss
 FRAMEWORKS = ("tran", "fsdp", "deep")
@@ -268,11 +267,8 @@ def compare_all(places, folder, program):
 def main():
     os.environ.update(OMP_NUM_THREADS="1", DS_ACCELERATOR="cpu", HF_HUB_OFFLINE="1", CUDA_VISIBLE_DEVICES="")
     use_chosen_python()
-    missing = [name for name in ("transformers", "accelerate", "deepspeed") if importlib.util.find_spec(name) is None]
-    if missing:
-        print(f"skipped: {sys.executable} has no {', '.join(missing)}: "
-              "pip install -r tests/parity/requirements.txt, or name another in TPRIMAT_PYTHON")
-        return 77
+    if lacks("transformers", "accelerate", "deepspeed"):
+        return SKIPPED
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         program = os.path.abspath(sys.argv[1])

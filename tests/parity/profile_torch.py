@@ -9,7 +9,6 @@ framework is not installed there.
 """
 
 import gzip
-import importlib.util
 import json
 import os
 import pathlib
@@ -17,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 
-from chosen_python import use_chosen_python
+from chosen_python import SKIPPED, lacks, use_chosen_python
 
 CONFIG = """
 experiment: {name: profile, methodology: one, profiling: PROFILING}
@@ -66,11 +65,8 @@ def check(folder, framework, window):
 
 def main():
     use_chosen_python()
-    missing = [name for name in ("torch", "transformers", "accelerate") if importlib.util.find_spec(name) is None]
-    if missing:
-        print(f"skipped: {sys.executable} has no {', '.join(missing)}: "
-              "pip install -r tests/parity/requirements.txt, or name another in TPRIMAT_PYTHON")
-        return 77
+    if lacks("torch", "transformers", "accelerate"):
+        return SKIPPED
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         (folder / "frameworks").mkdir()

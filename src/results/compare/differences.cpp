@@ -113,9 +113,7 @@ void compare_experts(Evidences& evidence, const std::optional<Experts>& a, const
 }
 
 // No layer has the dense MLP's width.
-bool has_idle_width(const ModelSpec& shape) {
-  return shape.experts && shape.experts->layer_interval > 0 && shape.dense_layers() == 0;
-}
+bool has_idle_width(const ModelSpec& shape) { return shape.experts && shape.dense_layers() == 0; }
 
 // A window as long as the sequence hides no key.
 ModelSpec without_idle_parts(ModelSpec shape, const std::optional<int64_t>& sequence_length) {

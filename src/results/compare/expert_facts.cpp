@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <initializer_list>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "result/expert_summary.h"
 #include "result/printed_settings.h"
 #include "spec/model_catalogue.h"
 #include "text/choice.h"
@@ -120,12 +120,8 @@ bool is_named_only(const RunResult& run) {
   return false;
 }
 
-std::optional<double> mean_of_steady(const RunResult& run, const std::optional<std::vector<double>>& values) {
-  if (!values) return std::nullopt;
-  double sum = 0, count = 0;
-  for (auto i = static_cast<size_t>(std::max<int64_t>(0, run.warmup.steps_excluded)); i < values->size(); ++i)
-    if (std::isfinite((*values)[i])) sum += (*values)[i], ++count;
-  return count > 0 ? std::optional(sum / count) : std::nullopt;
+std::optional<double> mean_of(const RunResult& run, const std::optional<std::vector<double>>& values) {
+  return values ? steady_mean(run, *values) : std::nullopt;
 }
 
 }  // namespace
@@ -193,13 +189,13 @@ Balancing balancing_of(const RunResult& run) {
 
 std::optional<double> load_of(const RunResult& run) {
   if (!run.experts) return std::nullopt;
-  return run.experts->load ? run.experts->load : mean_of_steady(run, run.experts->load_values);
+  return run.experts->load ? run.experts->load : mean_of(run, run.experts->load_values);
 }
 
 std::optional<double> dropped_share_of(const RunResult& run) {
   if (run.experts && run.experts->dropped_share) return run.experts->dropped_share;
   if (run.experts)
-    if (const auto mean = mean_of_steady(run, run.experts->dropped_values)) return mean;
+    if (const auto mean = mean_of(run, run.experts->dropped_values)) return mean;
   return capacity_of(run) == 0.0 ? std::optional(0.0) : std::nullopt;
 }
 
@@ -212,7 +208,7 @@ void keep_means(RunResult& run) {
   if (!run.experts) return;
   ExpertFigures& figures = *run.experts;
   figures.load = load_of(run);
-  if (!figures.dropped_share) figures.dropped_share = mean_of_steady(run, figures.dropped_values);
+  if (!figures.dropped_share) figures.dropped_share = mean_of(run, figures.dropped_values);
   for (auto* series : {&figures.load_values, &figures.dropped_values, &figures.aux_loss_values, &figures.z_loss_values})
     series->reset();
 }

@@ -80,9 +80,19 @@ class ModelResolver {
   void take_stated() {
     for_each_pair(model_, spec_, [&](std::string_view key, auto& stated, auto& value) {
       if (is_name(key) || !stated) return;
-      if (known_ && value != std::decay_t<decltype(value)>(*stated)) warn_contradiction(key, *stated, value);
+      if (known_ && value != std::decay_t<decltype(value)>(*stated) && !is_absent(*stated, value))
+        warn_contradiction(key, *stated, value);
       value = *stated;
     });
+  }
+
+  // Stated as 0, where the catalogue has none: "prediction_layers: 0".
+  template <class T, class Value>
+  static bool is_absent(const T& stated, const Value& catalogued) {
+    if constexpr (std::is_same_v<Value, std::optional<int64_t>>)
+      return stated == 0 && !catalogued;
+    else
+      return false;
   }
 
   template <class T, class Value>
