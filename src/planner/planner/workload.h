@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "planner/families.h"
 #include "planner/machine.h"
@@ -74,13 +76,22 @@ struct Workload {
   bool asynchronous_tensor = true;  // tensor-parallel exchanges may hide behind products, where the program can
   bool scaled_by_row = false;       // FP8 with one scale per row
   bool scaled_by_block = false;     // FP8 with one scale per block of 32 (MX)
-  bool compiled = true;         // element-wise kernels are fused by a compiler, where the program leaves it the choice
-  bool repeats_core = false;    // `recompute` selective repeats the attention core, whatever else the program can
-  double expert_load = 1;       // copies of tokens that the experts of the fullest rank take, over the mean
-  double recomputed_share = 1;  // of what `recompute` selective repeats in a program that chooses layers
+  bool compiled = true;       // element-wise kernels are fused by a compiler, where the program leaves it the choice
+  bool repeats_core = false;  // `recompute` selective repeats the attention core, whatever else the program can
+  std::optional<Routing> routing = {};        // of a sparse model; absent: not known
+  std::optional<Dispatcher> dispatcher = {};  // absent: the program's usual one
+  bool overlaps_experts = false;              // exchanges of tokens hide behind the computing of other micro-batches
+  bool launches_graphs = false;               // kernels are launched in graphs
+  double expert_load = 1;        // copies of tokens that the experts of the fullest rank take, over the mean
+  bool trains_adapters = false;  // low-rank adapters (LoRA) alone: no gradients and states of the model's weights
+  double document_length = 0;    // mean tokens of the documents of a packed sequence, which do not see each other; 0:
+                                 // one document
+  std::vector<int64_t> layers_of_places = {};  // explicit cut: layers of each chunk, place = chunk x PP + stage
+  double recomputed_share = 1;                 // of what `recompute` selective repeats in a program that chooses layers
 
   // Layers of the chunk at a place of the pipeline, and of all chunks of a rank.
   int64_t chunk_layers(int64_t place) const {
+    if (!layers_of_places.empty()) return layers_of_places[static_cast<size_t>(place)];
     if (family->balances_ends) return balanced_layers(place + 1) - balanced_layers(place);
     if (family->fills_stages && !layout.ends_as_layers) return filled_layers(place + 1) - filled_layers(place);
     return split_layers(shape.num_layers, layout.pipeline * layout.chunks, layout.ends_as_layers, place).count;
@@ -113,6 +124,7 @@ struct Workload {
   }
   // All stages but the first and the last are the same.
   bool stages_are_alike() const {
+    if (!layers_of_places.empty()) return false;
     if (family->balances_ends) return layout.pipeline == 1;
     return (shape.num_layers + (layout.ends_as_layers ? 2 : 0)) % (layout.pipeline * layout.chunks) == 0;
   }
