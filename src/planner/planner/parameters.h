@@ -10,7 +10,8 @@
 
 namespace tprimat::planner {
 
-// One calibrated figure of the time model. Its name is "<key>", "<key>@<architecture>" or "<key>@<family>".
+// One calibrated figure of the time model. Its name is "<key>", "<key>@<architecture>", "<key>@<family>" or
+// "<key>@machine:<machine>": of one machine alone, from its own results.
 struct PlanParameter {
   std::string name;
   double value = 0;
@@ -31,8 +32,11 @@ class ParameterSet {
   double at(std::string_view key) const;       // CHECK: it exists
   // The parameter of that scope, else of the key alone, else `otherwise`.
   double scoped(std::string_view key, std::string_view scope, double otherwise) const;
-  void reset();                                  // every value to its prior
-  bool replace(const PlanParameter& parameter);  // false where there is none of that name
+  const PlanParameter* find(std::string_view name) const;                             // null where there is none
+  const PlanParameter* find_own(std::string_view key, const Machine& machine) const;  // "<key>@machine:<machine>"
+  void reset();                                                                       // every value to its prior
+  bool replace(const PlanParameter& parameter);  // false where there is none of that name; a machine's own is added
+  void add(const PlanParameter& parameter);      // unless one of that name is there
   void add_release(const std::string& name);     // a scalar "release@<name>" about 1, unless it is there
 
  private:
@@ -40,6 +44,7 @@ class ParameterSet {
   std::map<std::string, size_t, std::less<>> index_;
 };
 const ParameterSet& built_in_parameters();
+std::string machine_scope(const Machine& machine);  // "machine:H100-SXM-80GB"
 
 // Whether measurements of that machine's architecture stand behind the parameters; of our own trainer, which is fitted
 // to one processor, whether a fit followed on that. A figure that was never fitted is its prior.
