@@ -103,6 +103,7 @@ struct Workload {
   std::optional<Dispatcher> dispatcher = {};  // absent: the program's usual one
   bool overlaps_experts = false;              // exchanges of tokens hide behind the computing of other micro-batches
   bool launches_graphs = false;               // kernels are launched in graphs
+  bool captures_step = false;                 // in one graph of the whole step, whose sizes no host decides
   // Copies of tokens that the experts of the fullest rank take, over the mean; 0: not stated, then 1 but for learned
   // routing.
   double expert_load = 0;
