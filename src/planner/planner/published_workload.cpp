@@ -247,7 +247,7 @@ void read_length(PublishedWorkload& read, const PublishedRow& row) {
   const auto following = following_length(row, workload.shape);
   workload.sequence_length = following.value_or(assume_length(row, read));
   read.assumptions.push_back(fmt::format("SL {}", workload.sequence_length));
-  if (!following && workload.shape.experts && (read.recipe == nullptr || !read.recipe->states("length")))
+  if (!following && workload.shape.experts && (read.usual == nullptr || !read.usual->states("length")))
     read.weak = "its sequence length is not printed";
 }
 
@@ -273,9 +273,9 @@ PublishedWorkload read_published_workload(const PublishedRow& row) {
   if (read.missing.empty()) read.missing = read_shape(read, row);
   if (!read.missing.empty()) return read;
   read_release(read.workload, row);
-  read_recipe(read, row);
+  read_usual_settings(read, row);
   read_length(read, row);
-  const PublishedRow complete = complete_row(read, row);
+  const PublishedRow complete = complete_layout(read, row);
   read.missing = read_layout(read, complete, *gpus);
   if (read.missing.empty()) read.missing = read_batch(read, complete);
   if (read.missing.empty()) read_rest(read, complete, *gpus);

@@ -68,25 +68,47 @@ bool fit(const Layout& layout, const Experts& experts) {
 
 }  // namespace
 
-void read_recipe(PublishedWorkload& read, const PublishedRow& row) {
+namespace {
+
+// "capacity factor 1.25"
+void read_capacity(Experts& experts, const PublishedRow& row) {
+  constexpr double k_most = 100;
+  const auto found = find_in_notes(row, "capacity factor ([0-9]{1,3}(?:[.][0-9]{1,4})?)");
+  const auto factor = found.empty() ? std::nullopt : parse_printed(found[0]);
+  if (factor && factor->value <= k_most) experts.capacity_factor = factor->value;
+}
+
+// torchtitan/distributed/llep/README.md of pytorch/torchtitan at 198ff4f: hot experts are copied until no rank takes
+// more than this over the mean.
+constexpr double k_least_loaded = 1.1;
+
+bool spreads_load(const std::string& notes) {
+  return mentions(notes, "least-loaded") || (mentions(notes, "llep") && !mentions(notes, "no llep"));
+}
+
+}  // namespace
+
+void read_usual_settings(PublishedWorkload& read, const PublishedRow& row) {
   Workload& workload = read.workload;
   if (!workload.shape.experts) return;
   const std::string notes = lower_text(row.cell("notes"));
+  read_capacity(*workload.shape.experts, row);
+  if (spreads_load(notes)) workload.expert_load = k_least_loaded;
   if (mentions(notes, "real routing"))
     workload.routing = Routing::learned;
   else if (mentions(notes, "balanced") || forces_balance(row))
     workload.routing = Routing::balanced;
-  read.recipe = find_recipe({row.cell("framework"), workload.shape.name, read.machine.id, precision_word(row),
+  read.usual = find_usual_settings({row.cell("framework"), workload.shape.name, read.machine.id, precision_word(row),
                              workload.release, workload.routing});
-  if (read.recipe == nullptr) return;
-  if (!workload.routing) workload.routing = parse_enum<Routing>(read.recipe->fact("routing"));
-  read.assumptions.push_back("where it says nothing, " + read.recipe->source);
+  if (read.usual == nullptr) return;
+  if (!workload.routing) workload.routing = parse_enum<Routing>(read.usual->fact("routing"));
+  read.assumptions.push_back("settings of " + read.usual->source);
 }
 
-PublishedRow complete_row(PublishedWorkload& read, const PublishedRow& row) {
+PublishedRow complete_layout(PublishedWorkload& read, const PublishedRow& row) {
   PublishedRow complete = row;
   if (!read.workload.shape.experts) return complete;
-  const Recipe none, &recipe = read.recipe == nullptr ? none : *read.recipe;
+  const UsualSettings none, &recipe = read.usual == nullptr ? none : *read.usual;
   const auto add = [&](const char* column, std::string_view text) {
     if (complete.cell(column).empty() && !text.empty()) complete.cells[column] = std::string(text);
   };
@@ -169,7 +191,7 @@ void read_series(Workload& workload, const PublishedRow& row) {
 void read_expert_features(PublishedWorkload& read, const PublishedRow& row) {
   Workload& workload = read.workload;
   const std::string notes = lower_text(row.cell("notes"));
-  const Recipe none, &recipe = read.recipe == nullptr ? none : *read.recipe;
+  const UsualSettings none, &recipe = read.usual == nullptr ? none : *read.usual;
   if (recipe.fact("moments") == "2" || mentions(notes, "low-precision optimizer moments")) workload.moment_bytes = 2;
   workload.launches_graphs = speaks_of_graphs(notes) || recipe.states("graphs");
   workload.captures_step = speaks_of_graphs(notes) ? speaks_of_step_graph(notes) : recipe.fact("graphs") == "step";
@@ -257,6 +279,10 @@ std::string weakness_of(const PublishedRow& row) {
     return "marked CHECK: its figures contradict each other";
   for (const Reason& each : k_reasons)
     if (mentions(notes, each.word)) return std::string(each.reason);
+  const Family* family = find_printed_family(row.cell("framework"));
+  const bool timed = !row.cell("tokens_per_s_per_gpu").empty() || !row.cell("tokens_per_s").empty() ||
+                     !row.cell("step_time_s").empty();
+  if (family != nullptr && family->id == "deepspeed_moe" && !timed) return "its source does not say how it counts FLOPs";
   return "";
 }
 

@@ -14,10 +14,10 @@ namespace tprimat::planner {
 std::optional<int64_t> printed_number(const PublishedRow& row, const std::string& column, const char* pattern);
 
 // Who chooses the experts, and the recipe that the row's program has for the model; after shape, precision and release.
-void read_recipe(PublishedWorkload& read, const PublishedRow& row);
+void read_usual_settings(PublishedWorkload& read, const PublishedRow& row);
 
 // The row with what its recipe adds to it: what is recomputed and, where it prints no layout, a layout.
-PublishedRow complete_row(PublishedWorkload& read, const PublishedRow& row);
+PublishedRow complete_layout(PublishedWorkload& read, const PublishedRow& row);
 
 // EP and ETP, after the other sizes of the layout. Says why nothing can be predicted; empty where something can.
 std::string read_expert_layout(PublishedWorkload& read, const PublishedRow& row);

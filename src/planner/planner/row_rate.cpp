@@ -58,7 +58,7 @@ std::optional<int64_t> following_length(const PublishedRow& row, const ModelSpec
 
 int64_t assume_length(const PublishedRow& row, const PublishedWorkload& read) {
   const Workload& workload = read.workload;
-  if (const auto usual = read.recipe != nullptr ? read.recipe->count("length") : std::nullopt) return *usual;
+  if (const auto usual = read.usual != nullptr ? read.usual->count("length") : std::nullopt) return *usual;
   if (workload.shape.experts) return 4096;  // of the recipes of sparse models
   const int64_t own = workload.shape.max_position_embeddings;
   if (workload.family->operator_recompute) return 8192;  // torchtitan's configurations of Llama 3

@@ -12,8 +12,8 @@
 namespace tprimat::planner {
 
 // What a program's recipes use for a model, where a published row does not say it: one row of
-// src/planner/planner/recipes.tsv.
-struct Recipe {
+// src/planner/planner/usual_settings.tsv.
+struct UsualSettings {
   std::string program, since, source;
   std::vector<std::string> models, gpus, precisions;
   std::optional<Routing> routing;                         // of the rows that it is about; absent: of all
@@ -23,19 +23,19 @@ struct Recipe {
   std::string_view fact(std::string_view name) const;         // empty where it states none
   std::optional<int64_t> count(std::string_view name) const;  // of a layout
 };
-const std::vector<Recipe>& recipes();
+const std::vector<UsualSettings>& usual_settings();
 
 // Of what a row says.
-struct RecipeQuestion {
+struct SettingsQuestion {
   std::string framework;  // as printed
   std::string model;      // key
   std::string gpu;        // id of the machine
-  std::string precision;  // as recipes.tsv spells it; empty: not printed
+  std::string precision;  // as usual_settings.tsv spells it; empty: not printed
   std::string release;    // "26.04.01"; empty: not known, then the newest recipe holds
   std::optional<Routing> routing;
 };
 // Nothing where no recipe is known.
-const Recipe* find_recipe(const RecipeQuestion& question);
+const UsualSettings* find_usual_settings(const SettingsQuestion& question);
 
 // Releases that are dates in order: 260401 for "26.04.01"; 0 for others.
 int64_t release_number(std::string_view release);

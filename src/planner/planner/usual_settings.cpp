@@ -1,4 +1,4 @@
-#include "planner/recipes.h"
+#include "planner/usual_settings.h"
 
 #include <algorithm>
 
@@ -9,13 +9,13 @@
 
 namespace tprimat::planner {
 namespace embedded {
-extern const std::string_view recipes_tsv;
+extern const std::string_view usual_settings_tsv;
 }
 
 namespace {
 
-Recipe parse_recipe(const TsvRow& row) {
-  Recipe recipe;
+UsualSettings parse_settings(const TsvRow& row) {
+  UsualSettings recipe;
   recipe.program = row.at("program"), recipe.source = row.at("source");
   recipe.since = row.at("since") == "-" ? "" : row.at("since");
   CHECK(recipe.since.empty() || release_number(recipe.since) > 0);
@@ -39,33 +39,33 @@ bool admits(const std::vector<std::string>& words, std::string_view word) {
   return words.front() == "*" || std::ranges::find(words, word) != words.end();
 }
 
-bool is_about(const Recipe& recipe, const RecipeQuestion& question) {
+bool is_about(const UsualSettings& recipe, const SettingsQuestion& question) {
   const std::string gpu = fold_name(question.gpu);
   const bool part = recipe.gpus.front() == "*" ||
                     std::ranges::any_of(recipe.gpus, [&](const std::string& each) { return gpu.starts_with(each); });
   const int64_t release = release_number(question.release);
   return part && admits(recipe.models, question.model) &&
-         lower_case(question.framework.substr(0, 200)).find(recipe.program) != std::string::npos &&
+         lower_case(question.framework.substr(0, 200)).starts_with(recipe.program) &&
          (!recipe.routing || recipe.routing == question.routing) &&
          (release == 0 || release_number(recipe.since) <= release);
 }
 
 }  // namespace
 
-std::string_view Recipe::fact(std::string_view name) const {
+std::string_view UsualSettings::fact(std::string_view name) const {
   const auto found = facts.find(name);
   return found == facts.end() ? std::string_view() : std::string_view(found->second);
 }
 
-std::optional<int64_t> Recipe::count(std::string_view name) const {
+std::optional<int64_t> UsualSettings::count(std::string_view name) const {
   const std::string_view text = fact(name);
   return text.empty() ? std::nullopt : std::optional<int64_t>(static_cast<int64_t>(parse_figure(text)));
 }
 
-const std::vector<Recipe>& recipes() {
-  static const std::vector<Recipe> loaded = [] {
-    std::vector<Recipe> all;
-    for (const TsvRow& row : parse_tsv_rows(embedded::recipes_tsv)) all.push_back(parse_recipe(row));
+const std::vector<UsualSettings>& usual_settings() {
+  static const std::vector<UsualSettings> loaded = [] {
+    std::vector<UsualSettings> all;
+    for (const TsvRow& row : parse_tsv_rows(embedded::usual_settings_tsv)) all.push_back(parse_settings(row));
     return all;
   }();
   return loaded;
@@ -73,12 +73,12 @@ const std::vector<Recipe>& recipes() {
 
 // "MXFP8" of a table may be what a recipe calls FP8, and a table may print no precision: then the newest recipe of
 // another one.
-const Recipe* find_recipe(const RecipeQuestion& question) {
-  const Recipe *exact = nullptr, *close = nullptr;
-  const auto take = [](const Recipe*& best, const Recipe& each) {
+const UsualSettings* find_usual_settings(const SettingsQuestion& question) {
+  const UsualSettings *exact = nullptr, *close = nullptr;
+  const auto take = [](const UsualSettings*& best, const UsualSettings& each) {
     if (best == nullptr || release_number(best->since) <= release_number(each.since)) best = &each;
   };
-  for (const Recipe& each : recipes()) {
+  for (const UsualSettings& each : usual_settings()) {
     if (!is_about(each, question)) continue;
     take(close, each);
     if (admits(each.precisions, question.precision)) take(exact, each);
