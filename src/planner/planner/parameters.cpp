@@ -247,8 +247,9 @@ void resolve_experts(Rates& rates, const ParameterSet& p, const Machine& machine
   rates.grouped = p.scoped("grouped", machine.architecture, 1);
   rates.grouped_saturation = p.at("grouped_saturation");
   rates.routed_bytes = p.at("routed_bytes");
-  rates.expert_overhead = p.scoped("expert_overhead", family, 0);
-  if (workload.launches_graphs) rates.expert_overhead *= p.at("graph_share");
+  rates.expert_launch = p.scoped("expert_launch", family, 0);
+  if (workload.graphs == Graphs::parts) rates.expert_launch *= p.at("graph_share");
+  if (workload.graphs == Graphs::whole) rates.expert_launch *= p.at("whole_graph_share");
   rates.token_link = machine.link_bandwidth * p.at(fused ? "fused_token_link" : "token_link");
   rates.token_network = machine.network_bandwidth * p.at(fused ? "fused_token_network" : "token_network");
   rates.expert_overlap = workload.overlaps_experts ? p.at("expert_overlap") : 0;

@@ -49,6 +49,9 @@ constexpr auto enum_table(RecomputedModule) {
 // Bytes of an activation, and of a weight as products use it and ranks exchange it.
 inline constexpr double k_half_bytes = 2;
 
+// What a program launches in CUDA graphs: nothing, parts of each layer, or whole steps.
+enum class Graphs { none, parts, whole };
+
 // How a training is laid out over GPUs. num_gpus = tensor x context x pipeline x data.
 struct Layout {
   int64_t tensor = 1;
@@ -102,7 +105,7 @@ struct Workload {
   std::optional<Routing> routing = {};        // of a sparse model; absent: not known
   std::optional<Dispatcher> dispatcher = {};  // absent: the program's usual one
   bool overlaps_experts = false;              // exchanges of tokens hide behind the computing of other micro-batches
-  bool launches_graphs = false;               // kernels are launched in graphs
+  Graphs graphs = Graphs::none;
   // Copies of tokens that the experts of the fullest rank take, over the mean; 0: not stated, then 1 but for learned
   // routing.
   double expert_load = 0;
