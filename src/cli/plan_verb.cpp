@@ -14,6 +14,7 @@
 #include "compare/planner_inputs.h"
 #include "planner/cross_validation.h"
 #include "process/process.h"
+#include "published/built_in_tables.h"
 #include "report/draw_plot.h"
 #include "report/plan_plots.h"
 #include "text/choice.h"
@@ -29,6 +30,7 @@ constexpr const char* k_plan_examples =
     "  tprimat plan llama3.1_8b --gpu H100 --gpus 8..512 --tokens 15T --price 2.5 --target-days 60\n"
     "  tprimat plan llama3.1_8b --gpu H100 --gpus 64 --gbs 512 --seq 8192 --yaml\n"
     "  tprimat plan --validate results.tsv --rows                  planner errors on published measurements\n"
+    "  tprimat plan --validate published                           the same on the built-in ones\n"
     "  tprimat plan --calibrate results.tsv --output parameters.tsv\n"
     "  tprimat plan llama3.1_8b --gpu H100 --gpus 64 --parameters parameters.tsv\n";
 
@@ -45,12 +47,6 @@ struct PlanOptions {
 planner::PlannerSettings load_settings(const PlanOptions& options, const suite::Experiment& experiment) {
   return planner::load_planner_settings(options.parameters.empty() ? experiment.planner_parameters
                                                                    : options.parameters);
-}
-
-std::vector<planner::PublishedTable> load_tables(const std::vector<std::string>& paths) {
-  std::vector<planner::PublishedTable> tables;
-  for (const std::string& path : paths) tables.push_back(planner::load_published_table(path));
-  return tables;
 }
 
 std::vector<planner::PlannedTable> plan_tables(const std::vector<planner::PublishedTable>& tables,
@@ -92,7 +88,8 @@ ExitStatus print_validation(const Session& session, const PlanOptions& options, 
 ExitStatus validate_plans(const Session& session, const PlanOptions& options) {
   const results::PlanInputs inputs = results::sort_plan_inputs(options.tables);
   const planner::ParameterSet parameters = load_settings(options, load_session_config(session).experiment).parameters;
-  return print_validation(session, options, {plan_tables(load_tables(inputs.tables), parameters), inputs, parameters});
+  return print_validation(session, options,
+                          {plan_tables(planner::load_published_tables(inputs.tables), parameters), inputs, parameters});
 }
 
 std::string list_reasons(const std::map<std::string, int64_t>& reasons) {
@@ -125,7 +122,7 @@ ExitStatus calibrate_plans(const Session& session, const PlanOptions& options) {
   require_no_input(options.output, options.calibration, "--output");
   require_no_input(options.intervals, options.calibration, "--intervals");
   const results::PlanInputs inputs = results::sort_plan_inputs(options.calibration);
-  const std::vector<planner::PublishedTable> tables = load_tables(inputs.tables);
+  const std::vector<planner::PublishedTable> tables = planner::load_published_tables(inputs.tables);
   const planner::ParameterSet before = load_settings(options, load_session_config(session).experiment).parameters;
   std::vector<planner::Observation> observations = inputs.observations();
   for (const planner::PublishedTable& table : tables) {
@@ -196,12 +193,15 @@ void add_fold_options(CommandLine& verb, PlanOptions& options, Option* calibrati
 
 void add_table_options(CommandLine& verb, PlanOptions& options) {
   Option* validate = verb.add_option("--validate", options.tables,
-                                     "Predict the rows of these tables of published measurements, or these run results")
+                                     "Predict the rows of these tables of published measurements (published: the "
+                                     "built-in ones), or these run results")
                          ->type_name("TABLE|DIR|FILE");
-  Option* calibration = verb.add_option("--calibrate", options.calibration,
-                                        "Fit the parameters to these tables, or to run results (files or folders)")
-                            ->type_name("TABLE|DIR|FILE")
-                            ->excludes(validate);
+  Option* calibration =
+      verb.add_option("--calibrate", options.calibration,
+                      "Fit the parameters to these tables (published: the built-in ones), or to run results "
+                      "(files or folders)")
+          ->type_name("TABLE|DIR|FILE")
+          ->excludes(validate);
   verb.add_option("--output", options.output, "Write the fitted parameters to this file; -: stdout")
       ->type_name("FILE")
       ->needs(calibration);
