@@ -238,6 +238,24 @@ void resolve_exchanges(Rates& rates, const ParameterSet& p, const Machine& machi
   rates.transfer_share = p.at("transfer_share");
 }
 
+void resolve_experts(Rates& rates, const ParameterSet& p, const Machine& machine, const Workload& workload) {
+  const bool fused = workload.dispatcher == Dispatcher::deepep || workload.dispatcher == Dispatcher::hybridep;
+  rates.latent = p.at("latent_attention");
+  rates.adapters = p.at("adapters");
+  if (!workload.shape.experts) return;
+  const std::string& family = workload.family->id;
+  rates.grouped = p.scoped("grouped", machine.architecture, 1);
+  rates.grouped_saturation = p.at("grouped_saturation");
+  rates.routed_bytes = p.at("routed_bytes");
+  rates.expert_overhead = p.scoped("expert_overhead", family, 0);
+  if (workload.launches_graphs) rates.expert_overhead *= p.at("graph_share");
+  rates.token_link = machine.link_bandwidth * p.at(fused ? "fused_token_link" : "token_link");
+  rates.token_network = machine.network_bandwidth * p.at(fused ? "fused_token_network" : "token_network");
+  rates.expert_overlap = workload.overlaps_experts ? p.at("expert_overlap") : 0;
+  rates.learned_load = p.at("learned_load");
+  rates.scale *= p.scoped("sparse_scale", family, 1);
+}
+
 }  // namespace
 
 Rates resolve_rates(const ParameterSet& p, const Machine& machine, const Workload& workload) {
@@ -254,6 +272,7 @@ Rates resolve_rates(const ParameterSet& p, const Machine& machine, const Workloa
   rates.node_start = p.scoped("node_start", family, 0);
   rates.straggling = p.scoped("straggling", family, 0);
   rates.scale = p.scoped("scale", family, 1) * p.scoped("release", workload.release, 1);
+  resolve_experts(rates, p, machine, workload);
   if (workload.family->own_trainer) rates.native = resolve_native_rates(p, machine, workload);
   return rates;
 }
