@@ -50,15 +50,14 @@ std::optional<double> rate_of(const std::optional<Rates>& rates, Value Rates::*m
 std::vector<MachineFigure> processor_figures(const ProbedMachine& probed, const ParameterSet& parameters) {
   const Machine& m = probed.machine;
   FigureList list(probed, parameters);
-  const auto measured = [](double value) { return value > 0 ? std::optional(value) : std::nullopt; };
   if (m.peak_16 > 0) list.add_plain({"16-bit products", "FLOP/s", m.peak_16, m.peak_16, {}, ""}, false);
   if (m.peak_32 > 0) list.add_plain({"fp32 products", "FLOP/s", m.peak_32, m.peak_32, {}, ""}, false);
   list.add_plain({"memory bandwidth", "B/s", m.memory_bandwidth, m.memory_bandwidth, {}, ""}, false);
   if (m.measured.link)
     list.add_plain({"copies between ranks", "B/s", *m.measured.link, m.measured.link, {}, ""}, false);
-  list.add_plain(
-      {"memory of a node", "B", m.memory_bytes, measured(probed.stated.memory_bytes ? 0 : m.memory_bytes), {}, ""},
-      probed.stated.memory_bytes.has_value());
+  const bool has_memory = probed.measures_memory && !probed.stated.memory_bytes;
+  const auto measured = has_memory ? std::optional(m.memory_bytes) : std::nullopt;
+  list.add_plain({"memory of a node", "B", m.memory_bytes, measured, {}, ""}, !has_memory);
   if (const auto ranks = probed.stated.devices_per_node)
     list.add_plain({"ranks per node", "", static_cast<double>(*ranks), {}, {}, ""}, true);
   if (const auto network = probed.stated.network_bandwidth)
@@ -103,7 +102,7 @@ std::vector<MachineFigure> machine_figures(const ProbedMachine& probed, const Pa
                  {},
                  rate_of(catalogue, &Rates::network),
                  probed.stated.network_bandwidth});
-  const bool has_memory = !probed.stated.memory_bytes && m.memory_bytes != of_part(&Machine::memory_bytes).value_or(0);
+  const bool has_memory = probed.measures_memory && !probed.stated.memory_bytes;
   list.add_plain({"memory of a GPU", "B", m.memory_bytes, has_memory ? std::optional(m.memory_bytes) : std::nullopt,
                   of_part(&Machine::memory_bytes), ""},
                  probed.stated.memory_bytes.has_value());

@@ -11,7 +11,6 @@
 #include "planner/probe_curves.h"
 #include "planner/spec_workload.h"
 #include "result/gpu_probe_report.h"
-#include "spec/hardware_catalogue.h"
 #include "text/format.h"
 #include "text/json_fields.h"
 #include "text/words.h"
@@ -179,6 +178,7 @@ class GpuReader {
     machine_ = part.value_or(Machine{});
     if (!part) machine_.id = printable(first().gpu.substr(0, 64)), machine_.gpus_per_domain = 0;
     if (bytes) machine_.memory_bytes = *bytes;
+    probed_.measures_memory = bytes.has_value();
     if (stated().memory_bytes) machine_.memory_bytes = *stated().memory_bytes;
   }
 
@@ -298,6 +298,7 @@ ProbedMachine read_processor(const ProbeReports& reports, const StatedMachine& s
   if (!facts || facts->peak_16 <= 0 || facts->memory_bandwidth <= 0)
     refuse(reports.path, "lacks the processor's products or the triad of its memory");
   facts->name = printable(facts->name.substr(0, 64));
+  probed.measures_memory = report.memory_bytes.has_value();
   facts->memory_bytes = stated.memory_bytes.value_or(report.memory_bytes.value_or(0));
   require_all(reports.path, facts->name,
               facts->memory_bytes > 0 ? std::vector<std::string>{}

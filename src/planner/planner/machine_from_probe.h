@@ -23,6 +23,12 @@ struct ProbedMachine {
   std::optional<Machine> catalogue;  // the GPU as catalogued; absent: an unknown GPU, or a processor
   StatedMachine stated;
   std::vector<std::string> notes;  // what the probe leaves open, as sentences
+  bool measures_memory = false;    // how much there is
+
+  // Of the machine's memory; empty: the catalogue.
+  std::string memory_source() const {
+    return stated.memory_bytes ? "--memory-gb" : measures_memory ? "as the probe found it" : "";
+  }
 };
 
 // `paths`: reports of one machine, such as its products and memory, and its collectives. `parameters` tell what is

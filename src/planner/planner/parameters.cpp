@@ -249,7 +249,9 @@ void resolve_experts(Rates& rates, const ParameterSet& p, const Machine& machine
   rates.routed_bytes = p.at("routed_bytes");
   rates.expert_overhead = p.scoped("expert_overhead", family, 0);
   if (workload.launches_graphs) rates.expert_overhead *= p.at("graph_share");
-  rates.token_link = machine.link_bandwidth * p.at(fused ? "fused_token_link" : "token_link");
+  const char* token_link = fused ? "fused_token_link" : "token_link";
+  const auto measured_tokens = fused ? std::nullopt : machine.measured.all_to_all;  // by the library's own all-to-all
+  rates.token_link = achieved(p, machine, token_link, {measured_tokens, machine.link_bandwidth, p.at(token_link)});
   rates.token_network = machine.network_bandwidth * p.at(fused ? "fused_token_network" : "token_network");
   rates.expert_overlap = workload.overlaps_experts ? p.at("expert_overlap") : 0;
   rates.learned_load = p.at("learned_load");

@@ -13,7 +13,7 @@ namespace {
 double large_rate(const ProductPoint& point, double saturation) {
   const double flops = 2 * point.rows * point.columns * point.depth;
   const double seconds = time_product(point.rows, point.columns, point.depth, {1, saturation, 1});
-  return std::log(point.flops_per_second * seconds / flops) + std::log(flops);
+  return std::log(point.flops_per_second * seconds / flops);
 }
 
 struct CurveFit {
