@@ -70,6 +70,7 @@ struct NativeRates {
   double thread_call = 0;      // more of them where several threads wait for each other
   double copy_seconds = 0;     // per byte from another rank
   double message = 0;          // seconds per message
+  double network = 0;          // bytes/s of a rank between nodes
   double turn = 0;             // seconds per exchange for each rank that waits for a core
   double crowd = 0;            // more core-seconds of all work for each such rank, relative
   double step_start = 0;       // seconds per step
