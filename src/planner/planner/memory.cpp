@@ -154,12 +154,19 @@ MemoryEstimate plan_native_memory(const Workload& workload) {
 
 double MemoryEstimate::states() const { return weights + gradients + master_weights + moments; }
 
-double MemoryEstimate::total() const { return states() + activations + logits + gathered + buffers + slack; }
+double MemoryEstimate::total() const { return bytes(MemoryFigure::device); }
+
+double MemoryEstimate::bytes(MemoryFigure figure) const {
+  const double allocated = states() + activations + logits + gathered + buffers;
+  if (figure == MemoryFigure::allocated) return allocated;
+  return allocated + slack + (figure == MemoryFigure::device ? context : 0);
+}
 
 std::vector<std::pair<std::string, double>> MemoryEstimate::parts() const {
   return {{"weights", weights}, {"gradients", gradients},       {"master weights", master_weights},
           {"moments", moments}, {"activations", activations},   {"logits", logits},
-          {"buffers", buffers}, {"gathered weights", gathered}, {"slack", slack}};
+          {"buffers", buffers}, {"gathered weights", gathered}, {"slack", slack},
+          {"context", context}};
 }
 
 namespace {
@@ -176,7 +183,8 @@ double repeated_layer_bytes(const Workload& workload, const StageLayers& layers)
 
 void add_framework(MemoryEstimate& memory, const Workload& workload, const ParameterSet& parameters) {
   memory.buffers = parameters.scoped("fixed_memory", workload.family->id, 0);
-  memory.slack = parameters.scoped("allocator_slack", workload.family->id, 0) * memory.total();
+  memory.slack = parameters.scoped("allocator_slack", workload.family->id, 0) * memory.bytes(MemoryFigure::allocated);
+  memory.context = parameters.scoped("context_memory", workload.family->id, 0);
 }
 
 MemoryEstimate estimate_stage_memory(const Workload& workload, const ParameterSet& parameters, int64_t stage) {

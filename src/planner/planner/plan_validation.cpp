@@ -79,7 +79,7 @@ void plan_memory(PlannedRow& planned, const PublishedWorkload& read, const Param
   if (!read.missing.empty() && read.missing != k_no_rate) return;
   const MemoryEstimate memory = estimate_memory(read.workload, parameters);
   if (!std::isfinite(memory.total())) return;
-  if (read.memory_bytes) planned.memory_error = memory.total() / *read.memory_bytes - 1;
+  if (read.memory_bytes) planned.memory_error = memory.bytes(read.memory_figure) / *read.memory_bytes - 1;
   if (read.activation_bytes) planned.activation_error = memory.activations / *read.activation_bytes - 1;
   if (read.activation_share) planned.activation_error = activation_share(read.workload) / *read.activation_share - 1;
   const bool fits = memory.total() <= read.machine.memory_bytes;
@@ -264,7 +264,8 @@ std::vector<Observation> observations_of(const PublishedTable& table) {
   for (const PublishedRow& row : table.rows) {
     const PublishedWorkload read = read_published_workload(row);
     if (read.missing.empty() || (read.missing == k_no_rate && read.memory_bytes))
-      observations.push_back({read.workload, read.machine, measured_seconds(read), read.memory_bytes});
+      observations.push_back(
+          {read.workload, read.machine, measured_seconds(read), read.memory_bytes, read.memory_figure});
   }
   return observations;
 }

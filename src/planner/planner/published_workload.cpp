@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "planner/memory.h"
+#include "planner/row_memory.h"
 #include "published/cells.h"
 #include "published/row_inputs.h"
 #include "spec/flop_breakdown.h"
@@ -168,19 +168,6 @@ std::optional<double> printed_rate(const PublishedWorkload& read, const Publishe
   if (flops) return flops->value * 1e12 / printed_flops_per_token(workload, false);
   if (mfu) return mfu->value / 100 * read.machine.peak(workload.precision) / printed_flops_per_token(workload, true);
   return std::nullopt;
-}
-
-void read_memory(PublishedWorkload& read, const PublishedRow& row) {
-  constexpr double k_gib = 1073741824.0, k_gb = 1e9;
-  const std::string unit = row.cell("mem_unit"), notes = row.cell("notes").substr(0, 1000);
-  read.out_of_memory = row.cell("mem") == "OOM";
-  const auto printed = parse_printed(row.cell("mem"));
-  if (!printed) return;
-  const bool activations = notes.find("ACTIVATION memory") != std::string::npos;
-  if (unit == "GiB" || unit == "GB")
-    (activations ? read.activation_bytes : read.memory_bytes) = printed->value * (unit == "GiB" ? k_gib : k_gb);
-  else if (activations && unit == "percent of tensor-parallel baseline")
-    read.activation_share = printed->value / 100;
 }
 
 // These say why nothing can be predicted; nothing where something can.
