@@ -25,6 +25,27 @@ constexpr auto enum_table(Sharding) {
                                                                {Sharding::weights, "fsdp"}});
 }
 
+// Parts of a layer that selective recomputation of Megatron-Core repeats (its `recompute_modules`).
+enum class RecomputedModule {
+  attention_core,
+  norms,
+  expert_activation,
+  latent_projections,
+  dense_mlp,
+  experts,
+  shared
+};
+constexpr auto enum_table(RecomputedModule) {
+  return std::to_array<std::pair<RecomputedModule, std::string_view>>(
+      {{RecomputedModule::attention_core, "core_attn"},
+       {RecomputedModule::norms, "layernorm"},
+       {RecomputedModule::expert_activation, "moe_act"},
+       {RecomputedModule::latent_projections, "mla_up_proj"},
+       {RecomputedModule::dense_mlp, "mlp"},
+       {RecomputedModule::experts, "moe"},
+       {RecomputedModule::shared, "shared_experts"}});
+}
+
 // Bytes of an activation, and of a weight as products use it and ranks exchange it.
 inline constexpr double k_half_bytes = 2;
 
@@ -87,7 +108,10 @@ struct Workload {
   double document_length = 0;    // mean tokens of the documents of a packed sequence, which do not see each other; 0:
                                  // one document
   std::vector<int64_t> layers_of_places = {};  // explicit cut: layers of each chunk, place = chunk x PP + stage
-  double recomputed_share = 1;                 // of what `recompute` selective repeats in a program that chooses layers
+  // Selective: of what a program that chooses layers repeats; with `recomputed_modules` of the products of a mean
+  // layer's forward pass. Full: of the layers.
+  double recomputed_share = 1;
+  std::vector<RecomputedModule> recomputed_modules = {};  // named ones; empty: what the program usually selects
 
   // Layers of the chunk at a place of the pipeline, and of all chunks of a rank.
   int64_t chunk_layers(int64_t place) const {
