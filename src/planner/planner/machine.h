@@ -30,13 +30,19 @@ struct Machine {
   bool widens = false;  // a processor that multiplies 16-bit numbers in fp32
   double memory_bytes = 0;
   double memory_bandwidth = 0;   // bytes/s
-  double link_bandwidth = 0;     // NVLink or xGMI, bytes/s per GPU and direction
+  double link_bandwidth = 0;     // NVLink or xGMI, bytes/s per GPU and direction, all links of a GPU
+  int64_t mesh_links = 0;        // links that join a GPU with each other one of its domain; 0: they go through a switch
+  double pair_bandwidth = 0;     // between the two GPUs of one card, where they have links of their own
   double network_bandwidth = 0;  // between nodes, bytes/s per GPU and direction
   int64_t gpus_per_domain = 8;   // GPUs that the fast links join
   int64_t cores = 0;             // of a processor, which all ranks share; 0: each rank has a device of its own
 
   // Parameters of the architecture were fitted to measurements, and are not beliefs alone.
   double peak(PlanPrecision precision) const;  // FLOP/s; 0 where the part has no such products
+
+  // What a collective among so many GPUs of a domain has of the links, bytes/s per GPU and direction: without a switch
+  // only those to the other members.
+  double link_bandwidth_among(int64_t ranks) const;
 };
 const std::vector<Machine>& machines();
 
@@ -44,7 +50,7 @@ const std::vector<Machine>& machines();
 const Machine* find_machine(std::string_view name);
 
 // In the looser spelling of tables ("DGX-GB200", "H100-SXM 96GB HBM2e 2.4TB/s 500W"): the longest word that occurs
-// wins. Nothing for a part that only shares its beginning with a listed one (PCIe, NVL, GH200).
+// wins. Nothing for a part that only shares its beginning with a listed one (A100 PCIe, H100 NVL, GH200).
 const Machine* find_printed_machine(std::string_view name);
 
 // A processor as measured: figures of all its usable threads together.
