@@ -18,6 +18,17 @@ enum class PlanPrecision { bf16, fp16, fp8, fp4, fp32 };
 // All nodes wait for the slowest; as published trainings count them, a node has so many GPUs.
 inline constexpr double k_gpus_per_node = 8;
 
+// What a probe measured on a node like those that are planned for (planner/machine_from_probe.h), in place of the
+// calibrated share of a figure of the catalogue. Absent: not measured.
+struct MeasuredRates {
+  std::optional<double> product_16, product_8;        // FLOP/s that large products reach
+  std::optional<double> saturation_16, saturation_8;  // dimension at which a product reaches half of that
+  std::optional<double> attention;                    // FLOP/s of the attention core
+  std::optional<double> memory;                       // bytes/s of element-wise kernels
+  std::optional<double> link;        // bytes/s of sums and gathers inside a domain, as bus bandwidth of nccl-tests
+  std::optional<double> all_to_all;  // the same of the exchange of experts' tokens
+};
+
 // One accelerator and what connects it to others, from src/planner/planner/machines.tsv and the hardware catalogue.
 struct Machine {
   std::string id;            // "H100-SXM-80GB"
@@ -36,8 +47,8 @@ struct Machine {
   double network_bandwidth = 0;  // between nodes, bytes/s per GPU and direction
   int64_t gpus_per_domain = 8;   // GPUs that the fast links join
   int64_t cores = 0;             // of a processor, which all ranks share; 0: each rank has a device of its own
+  MeasuredRates measured = {};
 
-  // Parameters of the architecture were fitted to measurements, and are not beliefs alone.
   double peak(PlanPrecision precision) const;  // FLOP/s; 0 where the part has no such products
 
   // What a collective among so many GPUs of a domain has of the links, bytes/s per GPU and direction: without a switch

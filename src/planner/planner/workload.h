@@ -103,7 +103,9 @@ struct Workload {
   std::optional<Dispatcher> dispatcher = {};  // absent: the program's usual one
   bool overlaps_experts = false;              // exchanges of tokens hide behind the computing of other micro-batches
   bool launches_graphs = false;               // kernels are launched in graphs
-  double expert_load = 1;        // copies of tokens that the experts of the fullest rank take, over the mean
+  // Copies of tokens that the experts of the fullest rank take, over the mean; 0: not stated, then 1 but for learned
+  // routing.
+  double expert_load = 0;
   bool trains_adapters = false;  // low-rank adapters (LoRA) alone: no gradients and states of the model's weights
   double document_length = 0;    // mean tokens of the documents of a packed sequence, which do not see each other; 0:
                                  // one document
@@ -149,6 +151,8 @@ struct Workload {
   // All stages but the first and the last are the same.
   bool stages_are_alike() const {
     if (!layers_of_places.empty()) return false;
+    if (shape.experts && (shape.experts->first_dense_layers > 0 || shape.experts->layer_interval > 1))
+      return layout.pipeline == 1;
     if (family->balances_ends) return layout.pipeline == 1;
     return (shape.num_layers + (layout.ends_as_layers ? 2 : 0)) % (layout.pipeline * layout.chunks) == 0;
   }
@@ -158,6 +162,12 @@ struct Workload {
     const int64_t last = layout.pipeline - 1, between = stages_are_alike() ? std::min<int64_t>(last, 2) : last;
     for (int64_t stage = 0; stage < between; ++stage) visit(stage);
     visit(last);
+  }
+
+  // Layers with experts among the first so many.
+  int64_t expert_layers_before(int64_t layer) const {
+    if (!shape.experts || layer <= shape.experts->first_dense_layers) return 0;
+    return shape.experts->layers(layer);
   }
 
   bool selects_operators() const {
