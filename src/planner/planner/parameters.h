@@ -126,6 +126,10 @@ struct Rates {
   NativeRates native = {};        // of our own trainer alone
 
   ProductRate low() const { return {product_low, saturation_low, misaligned}; }
+  // Of a collective among so many ranks of a domain: a mesh's GPUs have a link for each.
+  double link_among(const Machine& machine, int64_t ranks) const {
+    return link * machine.link_bandwidth_among(ranks) / machine.link_bandwidth;
+  }
 };
 Rates resolve_rates(const ParameterSet& parameters, const Machine& machine, const Workload& workload);
 
