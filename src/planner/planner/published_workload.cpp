@@ -311,6 +311,7 @@ PublishedWorkload read_published_workload(const PublishedRow& row) {
   read_prediction_layers(read, row);
   read_partial_recompute(read, row);
   read.weak = weakness_of(row);
+  read_memory_settings(read, row);
   read_memory(read, row);
   if (const auto rate = printed_rate(read, row, *gpus))
     read.tokens_per_second_per_gpu = *rate;

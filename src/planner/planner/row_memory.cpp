@@ -37,7 +37,24 @@ MemoryFigure figure_of(const PublishedWorkload& read, const PublishedRow& row, c
   return is_of_primus(row) ? MemoryFigure::device : MemoryFigure::allocated;
 }
 
+bool sums_in_16_bits(const std::string& program) {
+  return mentions(program, "megatron-bridge") || mentions(program, "nemo");
+}
+
 }  // namespace
+
+// NVIDIA's recipes of NeMo and Megatron-Bridge sum gradients in 16 bits (grad_reduce_in_fp32 = false). Its submissions
+// to MLPerf keep weights in FP8 alone (fp8_param_gather), of which Hopper's products need a turned copy. torchtitan
+// compiles the loss since 2025.
+void read_memory_settings(PublishedWorkload& read, const PublishedRow& row) {
+  Workload& workload = read.workload;
+  const std::string program = lower_text(row.cell("framework")), source = row.cell("source").substr(0, 300);
+  if (workload.family->id == "megatron_core" && sums_in_16_bits(program)) workload.gradient_bytes = k_half_bytes;
+  const bool narrow = workload.precision == PlanPrecision::fp8 && mentions(program, "mlperf");
+  const bool turns = read.machine.architecture.starts_with("hopper");
+  if (narrow) workload.weight_bytes = turns && !workload.trains_adapters ? 2 : 1;
+  workload.compiled_loss = !mentions(source, "_2024") && !mentions(source, "2410.06511");
+}
 
 void read_memory(PublishedWorkload& read, const PublishedRow& row) {
   const std::string unit = lower_text(row.cell("mem_unit").substr(0, 100));
