@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "planner/memory.h"
 #include "planner/recipes.h"
 #include "planner/row_completion.h"
 #include "planner/row_experts.h"
+#include "planner/row_memory.h"
 #include "published/cells.h"
 #include "published/framework_formulas.h"
 #include "published/row_inputs.h"
@@ -182,19 +182,6 @@ std::optional<double> printed_rate(const PublishedWorkload& read, const Publishe
   return std::nullopt;
 }
 
-void read_memory(PublishedWorkload& read, const PublishedRow& row) {
-  constexpr double k_gib = 1073741824.0, k_gb = 1e9;
-  const std::string unit = row.cell("mem_unit"), notes = row.cell("notes").substr(0, 1000);
-  read.out_of_memory = row.cell("mem") == "OOM";
-  const auto printed = parse_printed(row.cell("mem"));
-  if (!printed) return;
-  const bool activations = notes.find("ACTIVATION memory") != std::string::npos;
-  if (unit == "GiB" || unit == "GB")
-    (activations ? read.activation_bytes : read.memory_bytes) = printed->value * (unit == "GiB" ? k_gib : k_gb);
-  else if (activations && unit == "percent of tensor-parallel baseline")
-    read.activation_share = printed->value / 100;
-}
-
 // Megatron-LM has had experts since its Core.
 const Family* find_program(const PublishedRow& row) {
   const Family* family = find_printed_family(row.cell("framework"));
@@ -336,6 +323,7 @@ PublishedWorkload read_published_workload(const PublishedRow& printed) {
   read_partial_recompute(read, complete_by_recipe(read, row));
   read_tuning(read, row);
   read.weak = completed.weak.empty() ? weakness_of(row) : completed.weak;
+  read_memory_settings(read, row);
   read_memory(read, row);
   if (const auto rate = printed_rate(read, row, *gpus))
     read.tokens_per_second_per_gpu = *rate;
