@@ -64,8 +64,9 @@ class Cutting {
 
   std::vector<int64_t> best() {
     begin();
-    constexpr int k_max_rounds = 200;  // each makes the cut better
-    for (int round = 0; round < k_max_rounds && improve(); ++round) {
+    constexpr double k_max_weighings = 2e7;  // of places; each round makes the cut better
+    const double rounds = std::max(1.0, k_max_weighings / std::pow(number(places_), 3));
+    for (int64_t round = 0; number(round) < rounds && improve(); ++round) {
     }
     return counts_;
   }
