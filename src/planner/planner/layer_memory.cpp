@@ -161,7 +161,7 @@ int64_t stage_expert_layers(const Workload& workload, int64_t stage) {
 
 double load_of_fullest_rank(const Workload& workload) {
   const Experts& experts = *workload.shape.experts;
-  double load = std::min(workload.expert_load, number(std::max<int64_t>(1, workload.layout.expert)));
+  double load = std::min(std::max(1.0, workload.expert_load), number(std::max<int64_t>(1, workload.layout.expert)));
   if (experts.capacity_factor) load = std::min(load, *experts.capacity_factor);
   return load;
 }

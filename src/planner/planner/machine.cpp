@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "planner/worded_rows.h"
+#include "published/cells.h"
 #include "spec/hardware_catalogue.h"
 
 namespace tprimat::planner {
@@ -44,13 +45,18 @@ constexpr OwnFact k_own_facts[] = {{"fp16", &Machine::peak_16, k_tera},
                                    {"fp8", &Machine::peak_8, k_tera},
                                    {"fp4", &Machine::peak_4, k_tera},
                                    {"memory", &Machine::memory_bytes, k_giga},
-                                   {"bandwidth", &Machine::memory_bandwidth, k_giga}};
+                                   {"bandwidth", &Machine::memory_bandwidth, k_giga},
+                                   {"pair", &Machine::pair_bandwidth, k_giga}};
 
 void take_own_facts(Machine& machine, std::string_view text) {
   for (const std::string& word : split_words(text, ' ')) {
     const auto [key, value] = split_setting(word);
     if (key == "no_bf16") {
       machine.has_bf16 = false;
+      continue;
+    }
+    if (key == "mesh") {
+      machine.mesh_links = static_cast<int64_t>(parse_figure(value));
       continue;
     }
     const auto* fact = std::ranges::find(k_own_facts, key, &OwnFact::key);
@@ -71,6 +77,9 @@ Machine parse_machine(const TsvRow& row) {
   CHECK(machine.peak_16 > 0 && machine.memory_bytes > 0 && machine.memory_bandwidth > 0);
   return machine;
 }
+
+// Words that name another part than the one whose name is the rest, unless a row is of that part.
+constexpr std::string_view k_variants[] = {"pcie", "nvl", "gh200", "2gcd"};
 
 const WordedRows<Machine>& loaded_machines() {
   static const WordedRows<Machine> loaded(embedded::machines_tsv, parse_machine);
@@ -117,15 +126,25 @@ double Machine::peak(PlanPrecision precision) const {
   return peak_16;
 }
 
+double Machine::link_bandwidth_among(int64_t ranks) const {
+  if (ranks == 2 && pair_bandwidth > 0) return pair_bandwidth;
+  if (mesh_links == 0) return link_bandwidth;
+  const int64_t used = std::clamp<int64_t>(ranks - 1, 1, mesh_links);
+  return link_bandwidth * static_cast<double>(used) / static_cast<double>(mesh_links);
+}
+
 const std::vector<Machine>& machines() { return loaded_machines().rows(); }
 
 const Machine* find_machine(std::string_view name) { return loaded_machines().find(name); }
 
 const Machine* find_printed_machine(std::string_view name) {
-  const std::string folded = fold_name(name.substr(0, 200));
-  for (const std::string_view other : {"pcie", "nvl", "gh200"})
-    if (folded.find(other) != std::string::npos) return nullptr;
-  return loaded_machines().find_printed(name, [](const Machine&) { return true; });
+  const std::string folded = fold_gpu_name(name);
+  const Machine* found = loaded_machines().find_printed(name, [](const Machine&) { return true; });
+  if (found == nullptr) return nullptr;
+  for (const std::string_view variant : k_variants)
+    if (folded.find(variant) != std::string::npos && fold_name(found->id).find(variant) == std::string::npos)
+      return nullptr;
+  return found;
 }
 
 }  // namespace tprimat::planner

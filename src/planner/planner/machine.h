@@ -18,6 +18,17 @@ enum class PlanPrecision { bf16, fp16, fp8, fp4, fp32 };
 // All nodes wait for the slowest; as published trainings count them, a node has so many GPUs.
 inline constexpr double k_gpus_per_node = 8;
 
+// What a probe measured on a node like those that are planned for (planner/machine_from_probe.h), in place of the
+// calibrated share of a figure of the catalogue. Absent: not measured.
+struct MeasuredRates {
+  std::optional<double> product_16, product_8;        // FLOP/s that large products reach
+  std::optional<double> saturation_16, saturation_8;  // dimension at which a product reaches half of that
+  std::optional<double> attention;                    // FLOP/s of the attention core
+  std::optional<double> memory;                       // bytes/s of element-wise kernels
+  std::optional<double> link;        // bytes/s of sums and gathers inside a domain, as bus bandwidth of nccl-tests
+  std::optional<double> all_to_all;  // the same of the exchange of experts' tokens
+};
+
 // One accelerator and what connects it to others, from src/planner/planner/machines.tsv and the hardware catalogue.
 struct Machine {
   std::string id;            // "H100-SXM-80GB"
@@ -30,13 +41,19 @@ struct Machine {
   bool widens = false;  // a processor that multiplies 16-bit numbers in fp32
   double memory_bytes = 0;
   double memory_bandwidth = 0;   // bytes/s
-  double link_bandwidth = 0;     // NVLink or xGMI, bytes/s per GPU and direction
+  double link_bandwidth = 0;     // NVLink or xGMI, bytes/s per GPU and direction, all links of a GPU
+  int64_t mesh_links = 0;        // links that join a GPU with each other one of its domain; 0: they go through a switch
+  double pair_bandwidth = 0;     // between the two GPUs of one card, where they have links of their own
   double network_bandwidth = 0;  // between nodes, bytes/s per GPU and direction
   int64_t gpus_per_domain = 8;   // GPUs that the fast links join
   int64_t cores = 0;             // of a processor, which all ranks share; 0: each rank has a device of its own
+  MeasuredRates measured = {};
 
-  // Parameters of the architecture were fitted to measurements, and are not beliefs alone.
   double peak(PlanPrecision precision) const;  // FLOP/s; 0 where the part has no such products
+
+  // What a collective among so many GPUs of a domain has of the links, bytes/s per GPU and direction: without a switch
+  // only those to the other members.
+  double link_bandwidth_among(int64_t ranks) const;
 };
 const std::vector<Machine>& machines();
 
@@ -44,7 +61,7 @@ const std::vector<Machine>& machines();
 const Machine* find_machine(std::string_view name);
 
 // In the looser spelling of tables ("DGX-GB200", "H100-SXM 96GB HBM2e 2.4TB/s 500W"): the longest word that occurs
-// wins. Nothing for a part that only shares its beginning with a listed one (PCIe, NVL, GH200).
+// wins. Nothing for a part that only shares its beginning with a listed one (A100 PCIe, H100 NVL, GH200).
 const Machine* find_printed_machine(std::string_view name);
 
 // A processor as measured: figures of all its usable threads together.

@@ -27,6 +27,8 @@ constexpr std::string_view k_heading =
     "#   low, high  bounds\n"
     "name\tvalue\tprior\tspread\tlow\thigh\tmeaning\n";
 
+constexpr std::string_view k_machine = "machine:";
+
 [[noreturn]] void refuse_line(const std::string& path, int64_t line, const std::string& what) {
   throw Error(Problem{what, fmt::format("{}:{}", path, line),
                       "give a file that `tprimat plan --calibrate` wrote; docs/planner.md explains it"});
@@ -100,6 +102,22 @@ double ParameterSet::scoped(std::string_view key, std::string_view scope, double
   return shared != index_.end() ? parameters_[shared->second].value : otherwise;
 }
 
+const PlanParameter* ParameterSet::find(std::string_view name) const {
+  const auto found = index_.find(name);
+  return found == index_.end() ? nullptr : &parameters_[found->second];
+}
+
+const PlanParameter* ParameterSet::find_own(std::string_view key, const Machine& machine) const {
+  return find(fmt::format("{}@{}", key, machine_scope(machine)));
+}
+
+std::string machine_scope(const Machine& machine) {
+  std::string scope = fmt::format("{}{}", k_machine, machine.id);
+  for (char& each : scope)
+    if (static_cast<unsigned char>(each) < ' ') each = ' ';  // a line holds one parameter, its cells end at tabs
+  return scope;
+}
+
 void ParameterSet::reset() {
   for (PlanParameter& each : parameters_) each.value = each.prior;
 }
@@ -107,6 +125,8 @@ void ParameterSet::reset() {
 bool ParameterSet::replace(const PlanParameter& parameter) {
   constexpr std::string_view k_release = "release@";
   if (parameter.name.starts_with(k_release)) add_release(parameter.name.substr(k_release.size()));
+  const size_t scope = parameter.name.find('@');
+  if (scope != std::string::npos && parameter.name.substr(scope + 1).starts_with(k_machine)) add(parameter);
   const auto found = index_.find(parameter.name);
   if (found == index_.end()) return false;
   parameters_[found->second] = parameter;
@@ -115,9 +135,11 @@ bool ParameterSet::replace(const PlanParameter& parameter) {
 
 void ParameterSet::add_release(const std::string& name) {
   constexpr double k_spread = 0.05;
-  const std::string full = "release@" + name;
-  if (!index_.try_emplace(full, parameters_.size()).second) return;
-  parameters_.push_back({full, 1, 1, k_spread, 0.5, 2, ""});
+  add({"release@" + name, 1, 1, k_spread, 0.5, 2, ""});
+}
+
+void ParameterSet::add(const PlanParameter& parameter) {
+  if (index_.try_emplace(parameter.name, parameters_.size()).second) parameters_.push_back(parameter);
 }
 
 const ParameterSet& built_in_parameters() {
@@ -131,8 +153,10 @@ const ParameterSet& built_in_parameters() {
 }
 
 bool rests_on_measurements(const ParameterSet& parameters, const Machine& machine, const Family& family) {
+  const std::string own = "@" + machine_scope(machine);
   const std::string scope = "@" + (family.own_trainer ? family.id : machine.architecture);
   const auto is_fitted = [&](const PlanParameter& each) {
+    if (each.name.ends_with(own)) return true;
     if (!each.name.ends_with(scope)) return false;
     return each.value != (family.own_trainer ? built_in_parameters().scoped(each.name, "", each.prior) : each.prior);
   };
@@ -155,27 +179,43 @@ double saturation(const ParameterSet& p, double peak, const Machine& machine) {
   return p.at("saturation") * peak / machine.memory_bandwidth / k_reference;
 }
 
+// What a machine reaches: as its own results say, else as a probe measured, else the calibrated share of the
+// catalogue's figure.
+struct Reached {
+  std::optional<double> measured;
+  double peak = 0;
+  double otherwise = 1;  // share, where no parameter of the architecture has it
+};
+double achieved(const ParameterSet& p, const Machine& machine, std::string_view key, const Reached& rate) {
+  if (const PlanParameter* own = p.find_own(key, machine)) return rate.peak * own->value;
+  if (rate.measured) return *rate.measured;
+  const PlanParameter* architecture = p.find(fmt::format("{}@{}", key, machine.architecture));
+  return rate.peak * (architecture != nullptr ? architecture->value : rate.otherwise);
+}
+
 void resolve_products(Rates& rates, const ParameterSet& p, const Machine& machine, PlanPrecision precision) {
   const double peak = machine.peak(precision);
-  rates.product_16 = machine.peak_16 * p.scoped("product_16", machine.architecture, 1);
+  const MeasuredRates& measured = machine.measured;
+  rates.product_16 = achieved(p, machine, "product_16", {measured.product_16, machine.peak_16, 1});
   const bool fp8 = precision == PlanPrecision::fp8, fp4 = precision == PlanPrecision::fp4;
   const char* key = fp8 ? "product_8" : fp4 ? "product_4" : "product_16";
-  rates.product_low = peak * p.scoped(key, machine.architecture, 1);
-  rates.saturation_16 = saturation(p, machine.peak_16, machine);
-  rates.saturation_low = saturation(p, peak, machine);
+  const auto measured_low = fp8 ? measured.product_8 : fp4 ? std::nullopt : measured.product_16;
+  rates.product_low = achieved(p, machine, key, {measured_low, peak, 1});
+  rates.saturation_16 = measured.saturation_16.value_or(saturation(p, machine.peak_16, machine));
+  const auto& saturation_low = fp8 ? measured.saturation_8 : measured.saturation_16;
+  rates.saturation_low = !fp4 && saturation_low ? *saturation_low : saturation(p, peak, machine);
   rates.misaligned = p.at("misaligned");
   rates.misaligned_head = p.at("misaligned_head");
 }
 
 void resolve_memory_bound(Rates& rates, const ParameterSet& p, const Machine& machine, const Workload& workload) {
   const bool fused = workload.family->fused_attention;
-  const double core =
-      fused ? p.scoped("attention", machine.architecture, 1) * p.scoped("attention_factor", workload.family->id, 1)
-            : p.at("unfused_attention");
-  rates.attention = machine.peak_16 * core;
+  rates.attention = fused ? achieved(p, machine, "attention", {machine.measured.attention, machine.peak_16, 1}) *
+                                p.scoped("attention_factor", workload.family->id, 1)
+                          : machine.peak_16 * p.at("unfused_attention");
   rates.attention_start = p.at("attention_start");
   rates.score_bytes = p.at("score_bytes");
-  rates.memory = machine.memory_bandwidth * p.scoped("memory", machine.architecture, 1);
+  rates.memory = achieved(p, machine, "memory", {machine.measured.memory, machine.memory_bandwidth, 1});
   rates.hidden_bytes = p.at(workload.family->fused_elementwise ? "hidden_bytes" : "unfused_hidden_bytes");
   rates.inner_bytes = p.at("inner_bytes");
   rates.cast_bytes = p.at("cast_bytes");
@@ -186,8 +226,8 @@ void resolve_memory_bound(Rates& rates, const ParameterSet& p, const Machine& ma
 }
 
 void resolve_exchanges(Rates& rates, const ParameterSet& p, const Machine& machine, const std::string& family) {
-  rates.link = machine.link_bandwidth * p.at("link");
-  rates.network = machine.network_bandwidth * p.scoped("network", family, 1);
+  rates.link = achieved(p, machine, "link", {machine.measured.link, machine.link_bandwidth, p.at("link")});
+  rates.network = achieved(p, machine, "network", {{}, machine.network_bandwidth, p.scoped("network", family, 1)});
   rates.link_latency = p.at("link_latency");
   rates.exchange_latency = p.at("exchange_latency");
   rates.gather_latency = p.at("gather_latency");
@@ -196,6 +236,24 @@ void resolve_exchanges(Rates& rates, const ParameterSet& p, const Machine& machi
   rates.data_overlap = p.scoped("data_overlap", family, 0);
   rates.data_leak = p.scoped("data_leak", family, 0);
   rates.transfer_share = p.at("transfer_share");
+}
+
+void resolve_experts(Rates& rates, const ParameterSet& p, const Machine& machine, const Workload& workload) {
+  const bool fused = workload.dispatcher == Dispatcher::deepep || workload.dispatcher == Dispatcher::hybridep;
+  rates.latent = p.at("latent_attention");
+  rates.adapters = p.at("adapters");
+  if (!workload.shape.experts) return;
+  const std::string& family = workload.family->id;
+  rates.grouped = p.scoped("grouped", machine.architecture, 1);
+  rates.grouped_saturation = p.at("grouped_saturation");
+  rates.routed_bytes = p.at("routed_bytes");
+  rates.expert_overhead = p.scoped("expert_overhead", family, 0);
+  if (workload.launches_graphs) rates.expert_overhead *= p.at("graph_share");
+  rates.token_link = machine.link_bandwidth * p.at(fused ? "fused_token_link" : "token_link");
+  rates.token_network = machine.network_bandwidth * p.at(fused ? "fused_token_network" : "token_network");
+  rates.expert_overlap = workload.overlaps_experts ? p.at("expert_overlap") : 0;
+  rates.learned_load = p.at("learned_load");
+  rates.scale *= p.scoped("sparse_scale", family, 1);
 }
 
 }  // namespace
@@ -214,6 +272,7 @@ Rates resolve_rates(const ParameterSet& p, const Machine& machine, const Workloa
   rates.node_start = p.scoped("node_start", family, 0);
   rates.straggling = p.scoped("straggling", family, 0);
   rates.scale = p.scoped("scale", family, 1) * p.scoped("release", workload.release, 1);
+  resolve_experts(rates, p, machine, workload);
   if (workload.family->own_trainer) rates.native = resolve_native_rates(p, machine, workload);
   return rates;
 }

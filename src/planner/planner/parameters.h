@@ -10,7 +10,8 @@
 
 namespace tprimat::planner {
 
-// One calibrated figure of the time model. Its name is "<key>", "<key>@<architecture>" or "<key>@<family>".
+// One calibrated figure of the time model. Its name is "<key>", "<key>@<architecture>", "<key>@<family>" or
+// "<key>@machine:<machine>": of one machine alone, from its own results.
 struct PlanParameter {
   std::string name;
   double value = 0;
@@ -31,8 +32,11 @@ class ParameterSet {
   double at(std::string_view key) const;       // CHECK: it exists
   // The parameter of that scope, else of the key alone, else `otherwise`.
   double scoped(std::string_view key, std::string_view scope, double otherwise) const;
-  void reset();                                  // every value to its prior
-  bool replace(const PlanParameter& parameter);  // false where there is none of that name
+  const PlanParameter* find(std::string_view name) const;                             // null where there is none
+  const PlanParameter* find_own(std::string_view key, const Machine& machine) const;  // "<key>@machine:<machine>"
+  void reset();                                                                       // every value to its prior
+  bool replace(const PlanParameter& parameter);  // false where there is none of that name; a machine's own is added
+  void add(const PlanParameter& parameter);      // unless one of that name is there
   void add_release(const std::string& name);     // a scalar "release@<name>" about 1, unless it is there
 
  private:
@@ -40,6 +44,7 @@ class ParameterSet {
   std::map<std::string, size_t, std::less<>> index_;
 };
 const ParameterSet& built_in_parameters();
+std::string machine_scope(const Machine& machine);  // "machine:H100-SXM-80GB"
 
 // Whether measurements of that machine's architecture stand behind the parameters; of our own trainer, which is fitted
 // to one processor, whether a fit followed on that. A figure that was never fitted is its prior.
@@ -71,38 +76,56 @@ struct NativeRates {
   double scale = 1;            // whole step, relative
 };
 
+struct ProductRate {
+  double flops_per_second;
+  double saturation;  // half of the rate is reached where one dimension is this and the others are large
+  double misaligned;  // share of the rate that is left where a dimension is no multiple of 64 elements
+};
+
 // What a machine achieves under a program: parameters and peaks brought together, in plain units.
 struct Rates {
   double product_16 = 0;     // FLOP/s of large matrix products with 16-bit inputs
   double product_low = 0;    // of those that run in the training's precision
   double saturation_16 = 0;  // rows, columns or depth at which a product reaches half of that
   double saturation_low = 0;
-  double misaligned = 1;        // factor for each dimension that is no multiple of 64
-  double misaligned_head = 1;   // factor of unfused attention where the width of a head is no multiple of 8
-  double attention = 0;         // FLOP/s of the attention core
-  double attention_start = 0;   // tokens of a sequence at which fused attention reaches half of that
-  double score_bytes = 0;       // unfused attention: bytes moved per score, forward
-  double memory = 0;            // bytes/s
-  double hidden_bytes = 0;      // elements moved per element of the residual stream and layer, forward
-  double inner_bytes = 0;       // elements moved per element of the MLP's inner width and matrix
-  double cast_bytes = 0;        // FP8 and below: moved per element that is converted
-  double context_cost = 0;      // relative, of attention per doubling of the context-parallel ranks
-  double link = 0;              // bytes/s inside a domain
-  double network = 0;           // bytes/s per GPU between domains
-  double link_latency = 0;      // seconds per step of a ring inside a domain
-  double exchange_latency = 0;  // seconds that a sharded optimizer loses per rank
-  double gather_latency = 0;    // seconds per layer and doubling of the ranks, sharded weights
-  double tensor_overlap = 0;    // share of tensor-parallel exchanges that hides behind products
-  double data_overlap = 0;      // share of a micro-batch's computing that exchanges can hide behind
-  double data_leak = 0;         // share of hidden exchanges that is felt all the same
-  double transfer_share = 0;    // share of a pipeline's transfers that is felt
-  double layer_overhead = 0;    // seconds that each layer adds to a micro-batch, in each of its passes
-  double layer_start = 0;       // seconds that a layer's forward pass takes at least (launching)
-  double step_start = 0;        // seconds per step
-  double node_start = 0;        // seconds per step and doubling of the nodes
-  double straggling = 0;        // relative, per doubling of the nodes
-  double scale = 1;             // of the program, times that of its release
-  NativeRates native = {};      // of our own trainer alone
+  double misaligned = 1;          // factor for each dimension that is no multiple of 64
+  double misaligned_head = 1;     // factor of unfused attention where the width of a head is no multiple of 8
+  double attention = 0;           // FLOP/s of the attention core
+  double attention_start = 0;     // tokens of a sequence at which fused attention reaches half of that
+  double score_bytes = 0;         // unfused attention: bytes moved per score, forward
+  double memory = 0;              // bytes/s
+  double hidden_bytes = 0;        // elements moved per element of the residual stream and layer, forward
+  double inner_bytes = 0;         // elements moved per element of the MLP's inner width and matrix
+  double cast_bytes = 0;          // FP8 and below: moved per element that is converted
+  double context_cost = 0;        // relative, of attention per doubling of the context-parallel ranks
+  double link = 0;                // bytes/s inside a domain
+  double network = 0;             // bytes/s per GPU between domains
+  double link_latency = 0;        // seconds per step of a ring inside a domain
+  double exchange_latency = 0;    // seconds that a sharded optimizer loses per rank
+  double gather_latency = 0;      // seconds per layer and doubling of the ranks, sharded weights
+  double tensor_overlap = 0;      // share of tensor-parallel exchanges that hides behind products
+  double data_overlap = 0;        // share of a micro-batch's computing that exchanges can hide behind
+  double data_leak = 0;           // share of hidden exchanges that is felt all the same
+  double transfer_share = 0;      // share of a pipeline's transfers that is felt
+  double layer_overhead = 0;      // seconds that each layer adds to a micro-batch, in each of its passes
+  double layer_start = 0;         // seconds that a layer's forward pass takes at least (launching)
+  double step_start = 0;          // seconds per step
+  double node_start = 0;          // seconds per step and doubling of the nodes
+  double straggling = 0;          // relative, per doubling of the nodes
+  double grouped = 1;             // rate of the experts' products over that of others of their shape
+  double grouped_saturation = 1;  // and their saturation over that of others
+  double routed_bytes = 0;        // elements moved per element of a token's copy for an expert, forward
+  double expert_overhead = 0;     // seconds that a layer with experts adds to a micro-batch, forward
+  double token_link = 0;          // bytes/s of exchanges of tokens inside a domain
+  double token_network = 0;       // and between domains
+  double expert_overlap = 0;      // share of these exchanges that hides
+  double learned_load = 0;        // more copies on the fullest of 8 ranks where a router chooses, relative to the mean
+  double latent = 1;              // rate of attention with latent keys over that of others
+  double adapters = 1;            // time of a frozen weight's product with its adapter over that without
+  double scale = 1;               // of the program, times that of its release
+  NativeRates native = {};        // of our own trainer alone
+
+  ProductRate low() const { return {product_low, saturation_low, misaligned}; }
 };
 Rates resolve_rates(const ParameterSet& parameters, const Machine& machine, const Workload& workload);
 

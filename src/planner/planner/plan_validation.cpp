@@ -263,6 +263,7 @@ std::vector<Observation> observations_of(const PublishedTable& table) {
   std::vector<Observation> observations;
   for (const PublishedRow& row : table.rows) {
     const PublishedWorkload read = read_published_workload(row);
+    if (!read.weak.empty()) continue;
     if (read.missing.empty() || (read.missing == k_no_rate && read.memory_bytes))
       observations.push_back({read.workload, read.machine, measured_seconds(read), read.memory_bytes});
   }

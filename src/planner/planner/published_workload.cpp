@@ -6,7 +6,9 @@
 #include <cmath>
 
 #include "planner/memory.h"
+#include "planner/row_experts.h"
 #include "published/cells.h"
+#include "published/framework_formulas.h"
 #include "published/row_inputs.h"
 #include "spec/flop_breakdown.h"
 
@@ -63,7 +65,8 @@ constexpr const char* k_model_parallel = "model-parallel size ([1-9][0-9]{0,4})"
 
 bool prints_layout(const PublishedRow& row, const Workload& workload, int64_t gpus) {
   return gpus == 1 || count_cell(row, "tp") || count_cell(row, "pp") || workload.family->fully_sharded ||
-         mentions(lower_text(row.cell("sharding")), "fsdp") || noted_number(row, k_model_parallel);
+         count_cell(row, "ep") || mentions(lower_text(row.cell("sharding")), "fsdp") ||
+         noted_number(row, k_model_parallel);
 }
 
 // Layers that a pipeline cannot share evenly, but could with embedding and loss among them.
@@ -149,6 +152,7 @@ void read_release(Workload& workload, const PublishedRow& row) {
 
 // How a program's authors count the FLOPs of a rate that they print instead of tokens.
 double printed_flops_per_token(const Workload& workload, bool utilisation) {
+  if (workload.shape.experts) return megatron_flops(workload.shape, workload.sequence_length, workload.layout.tensor);
   BreakdownOptions options{workload.sequence_length, workload.family->id == "meta", 0};
   const FlopBreakdown parts = break_down(workload.shape, options);
   const bool repeated = workload.family->dropout && !utilisation;  // arXiv 2104.04473, eq. 3
@@ -183,11 +187,20 @@ void read_memory(PublishedWorkload& read, const PublishedRow& row) {
     read.activation_share = printed->value / 100;
 }
 
+// Megatron-LM has had experts since its Core.
+const Family* find_program(const PublishedRow& row) {
+  const Family* family = find_printed_family(row.cell("framework"));
+  const bool megatron = family != nullptr && family->id == "megatron_2021";
+  if (!megatron) return family;
+  const auto shape = read_inputs(row).shape;
+  return shape && (shape->experts || shape->latent_attention) ? find_family("megatron_core") : family;
+}
+
 // These say why nothing can be predicted; nothing where something can.
 
 std::string read_program(PublishedWorkload& read, const PublishedRow& row) {
   const Machine* machine = find_printed_machine(row.cell("gpu"));
-  const Family* family = find_printed_family(row.cell("framework"));
+  const Family* family = find_program(row);
   const auto precision = family != nullptr ? precision_of(row, *family) : std::nullopt;
   if (machine == nullptr) return "no such GPU in the planner's list";
   if (family == nullptr) return "no such framework in the planner's list";
@@ -218,9 +231,8 @@ std::string read_shape(PublishedWorkload& read, const PublishedRow& row) {
   const std::string notes = lower_text(row.cell("notes"));
   if (!inputs.counted_by_framework.empty()) return "attention that only its framework counts";
   if (!inputs.shape) return inputs.missing;
-  if (const std::string kind = unpredictable(*inputs.shape); !kind.empty()) return kind;
+  if (inputs.shape->mamba) return "a hybrid with state-space layers";
   if (inputs.tuning == TuningKind::adapters) return "only adapters are trained";
-  if (mentions(notes, "check:")) return "marked CHECK: its figures contradict each other";
   if (mentions(notes, "single transformer layer")) return "a single layer";
   read.workload.shape = *inputs.shape;
   if (!inputs.vocabulary_known) {
@@ -249,7 +261,8 @@ std::string read_layout(PublishedWorkload& read, const PublishedRow& row, int64_
   layout.data = gpus / (layout.tensor * layout.pipeline * layout.context);
   read_chunks(read, row);
   read_sharding(read.workload, row);
-  return "";
+  cut_unevenly(read);
+  return read_expert_layout(read, row);
 }
 
 // Where the micro-batch is not printed: the largest power of two up to 4 that keeps a pipeline four times full.
@@ -307,6 +320,10 @@ PublishedWorkload read_published_workload(const PublishedRow& row) {
   if (read.missing.empty()) read.missing = read_batch(read, row);
   if (!read.missing.empty()) return read;
   read_details(read.workload, row);
+  read_expert_features(read.workload, row);
+  read_prediction_layers(read, row);
+  read_partial_recompute(read, row);
+  read.weak = weakness_of(row);
   read_memory(read, row);
   if (const auto rate = printed_rate(read, row, *gpus))
     read.tokens_per_second_per_gpu = *rate;

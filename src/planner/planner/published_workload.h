@@ -19,6 +19,7 @@ struct PublishedWorkload {
   std::optional<double> activation_share;  // the same over that without recomputation and sequence parallelism
   bool out_of_memory = false;
   std::vector<std::string> assumptions;  // of inputs that the row does not print
+  std::string weak;                      // why its figures are left out of fits; empty where they are not
   std::string missing;                   // why nothing can be predicted; empty when something can
 };
 PublishedWorkload read_published_workload(const PublishedRow& row);

@@ -3,6 +3,7 @@
 #include <array>
 #include <map>
 
+#include "planner/layer_memory.h"
 #include "planner/parameters.h"
 #include "planner/workload.h"
 
@@ -21,31 +22,30 @@ inline Phases operator*(const Phases& phases, double factor) {
 
 // What one rank does for one micro-batch in one layer.
 struct LayerTime {
-  Phases products;       // matrix products of attention and MLP
+  Phases products;       // matrix products of attention and MLP, with those of experts
   Phases attention;      // scores, softmax, sum of values
   Phases elementwise;    // norms, activations, residuals, conversions: bound by memory
   Phases tensor;         // tensor-parallel exchanges that are felt
   Phases context;        // context-parallel exchanges that are felt
+  Phases experts;        // exchanges of tokens with the ranks of their experts that are felt
   double repeated = 0;   // recomputation, in the backward pass
   Phases total() const;  // without `repeated`
 };
 // Bytes per element of weights and activations as ranks gather them.
 double gathered_bytes(const Workload& workload);
 
-LayerTime time_layer(const Workload& workload, const Machine& machine, const Rates& rates);
+LayerTime time_layer(const Workload& workload, const Machine& machine, const Rates& rates, LayerKind kind);
 
 // One micro-batch on the ranks that have the embedding, and on those that have head and loss.
 struct EndsTime {
   Phases embedding;
   Phases head;
+  Phases prediction;  // of further tokens: joining two streams, and the head again (MTP)
 };
 EndsTime time_ends(const Workload& workload, const Rates& rates);
 
-struct ProductRate {
-  double flops_per_second;
-  double saturation;  // half of the rate is reached where one dimension is this and the others are large
-  double misaligned;  // share of the rate that is left where a dimension is no multiple of 64 elements
-};
+// Both passes of a linear layer of so many rows.
+Phases time_linear(const Workload& workload, double rows, double out, double in, const ProductRate& rate);
 
 // Seconds of 2·rows·columns·depth FLOPs; tiles of 128 x 128 are filled whole.
 double time_product(double rows, double columns, double depth, const ProductRate& rate);
@@ -59,6 +59,7 @@ struct StepTime {
   double recompute = 0;
   double tensor = 0;     // exchanges that are felt: of tensor parallelism,
   double context = 0;    // of context parallelism,
+  double experts = 0;    // of expert parallelism,
   double transfers = 0;  // between pipeline stages,
   double data = 0;       // of gradients and sharded weights
   double bubble = 0;     // waiting for the pipeline to fill and drain
@@ -68,6 +69,14 @@ struct StepTime {
   double total() const;
   void scale(double factor);
   double tokens_per_second_per_gpu(const Workload& workload) const;
+};
+
+// One micro-batch on one rank: a layer of each kind, and what stands before and behind the layers.
+struct PartTimes {
+  LayerTime dense, experts;
+  bool has_experts = false;
+  EndsTime ends;
+  const LayerTime& sparse() const { return has_experts ? experts : dense; }  // and what predicts further tokens
 };
 
 // For many layouts of one training on one machine: what they have in common is computed once.
@@ -80,18 +89,14 @@ class StepClock {
   StepTime least(const Workload& workload);  // nothing is simulated: time() is as much or more, by the bubble alone
 
  private:
-  struct Parts {
-    LayerTime layer;
-    EndsTime ends;
-  };
-  const Parts& parts_of(const Workload& workload);
+  const PartTimes& parts_of(const Workload& workload);
   StepTime time(const Workload& workload, bool simulate);
 
   const Machine& machine_;
   const Rates& rates_;
-  std::map<std::array<int64_t, 5>, Parts> parts_;
-  std::array<int64_t, 5> last_key_{};
-  const Parts* last_ = nullptr;
+  std::map<std::array<int64_t, 7>, PartTimes> parts_;
+  std::array<int64_t, 7> last_key_{};
+  const PartTimes* last_ = nullptr;
 };
 
 StepTime time_step(const Workload& workload, const Machine& machine, const Rates& rates);

@@ -25,6 +25,27 @@ constexpr auto enum_table(Sharding) {
                                                                {Sharding::weights, "fsdp"}});
 }
 
+// Parts of a layer that selective recomputation of Megatron-Core repeats (its `recompute_modules`).
+enum class RecomputedModule {
+  attention_core,
+  norms,
+  expert_activation,
+  latent_projections,
+  dense_mlp,
+  experts,
+  shared
+};
+constexpr auto enum_table(RecomputedModule) {
+  return std::to_array<std::pair<RecomputedModule, std::string_view>>(
+      {{RecomputedModule::attention_core, "core_attn"},
+       {RecomputedModule::norms, "layernorm"},
+       {RecomputedModule::expert_activation, "moe_act"},
+       {RecomputedModule::latent_projections, "mla_up_proj"},
+       {RecomputedModule::dense_mlp, "mlp"},
+       {RecomputedModule::experts, "moe"},
+       {RecomputedModule::shared, "shared_experts"}});
+}
+
 // Bytes of an activation, and of a weight as products use it and ranks exchange it.
 inline constexpr double k_half_bytes = 2;
 
@@ -82,12 +103,17 @@ struct Workload {
   std::optional<Dispatcher> dispatcher = {};  // absent: the program's usual one
   bool overlaps_experts = false;              // exchanges of tokens hide behind the computing of other micro-batches
   bool launches_graphs = false;               // kernels are launched in graphs
-  double expert_load = 1;        // copies of tokens that the experts of the fullest rank take, over the mean
+  // Copies of tokens that the experts of the fullest rank take, over the mean; 0: not stated, then 1 but for learned
+  // routing.
+  double expert_load = 0;
   bool trains_adapters = false;  // low-rank adapters (LoRA) alone: no gradients and states of the model's weights
   double document_length = 0;    // mean tokens of the documents of a packed sequence, which do not see each other; 0:
                                  // one document
   std::vector<int64_t> layers_of_places = {};  // explicit cut: layers of each chunk, place = chunk x PP + stage
-  double recomputed_share = 1;                 // of what `recompute` selective repeats in a program that chooses layers
+  // Selective: of what a program that chooses layers repeats; with `recomputed_modules` of the products of a mean
+  // layer's forward pass. Full: of the layers.
+  double recomputed_share = 1;
+  std::vector<RecomputedModule> recomputed_modules = {};  // named ones; empty: what the program usually selects
 
   // Layers of the chunk at a place of the pipeline, and of all chunks of a rank.
   int64_t chunk_layers(int64_t place) const {
@@ -125,6 +151,8 @@ struct Workload {
   // All stages but the first and the last are the same.
   bool stages_are_alike() const {
     if (!layers_of_places.empty()) return false;
+    if (shape.experts && (shape.experts->first_dense_layers > 0 || shape.experts->layer_interval > 1))
+      return layout.pipeline == 1;
     if (family->balances_ends) return layout.pipeline == 1;
     return (shape.num_layers + (layout.ends_as_layers ? 2 : 0)) % (layout.pipeline * layout.chunks) == 0;
   }
@@ -134,6 +162,12 @@ struct Workload {
     const int64_t last = layout.pipeline - 1, between = stages_are_alike() ? std::min<int64_t>(last, 2) : last;
     for (int64_t stage = 0; stage < between; ++stage) visit(stage);
     visit(last);
+  }
+
+  // Layers with experts among the first so many.
+  int64_t expert_layers_before(int64_t layer) const {
+    if (!shape.experts || layer <= shape.experts->first_dense_layers) return 0;
+    return shape.experts->layers(layer);
   }
 
   bool selects_operators() const {

@@ -5,6 +5,7 @@
 #include <map>
 #include <regex>
 
+#include "spec/tsv_rows.h"
 #include "text/words.h"
 
 namespace tprimat::planner {
@@ -72,6 +73,13 @@ std::optional<Printed> parse_printed_count(std::string_view text) {
 }
 
 std::string lower_text(std::string_view text) { return lower_case(text.substr(0, 4096)); }
+
+std::string fold_gpu_name(std::string_view name) {
+  std::string folded = fold_name(name.substr(0, 200));
+  for (const std::string_view word : {"nvlink", "nvl72", "nvl36"})
+    if (const size_t at = folded.find(word); at != std::string::npos) folded.erase(at, word.size());
+  return folded;
+}
 
 bool mentions(const std::string& lower, std::string_view word) { return lower.find(word) != std::string::npos; }
 

@@ -49,6 +49,9 @@ std::optional<Printed> parse_printed_count(std::string_view text);
 std::string lower_text(std::string_view text);
 bool mentions(const std::string& lower, std::string_view word);
 
+// The folded name of a GPU (spec/tsv_rows.h) without words that only say what joins it to others: "GB200 NVL72".
+std::string fold_gpu_name(std::string_view name);
+
 // A whole number that a shape or layout can have, from 1 to 2^24; nothing for an empty cell and for anything else.
 std::optional<int64_t> count_cell(const PublishedRow& row, std::string_view column);
 

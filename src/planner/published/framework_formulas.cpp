@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "spec/flop_breakdown.h"
 #include "spec/tsv_rows.h"
 
 namespace tprimat::planner {
@@ -160,6 +161,18 @@ std::optional<double> framework_flops(std::string_view model, int64_t layers, in
   if (name == "deepseekv4flash") return count(k_deepseek_v4_flash);
   if (name == "glm52") return count(k_glm5_2);
   return std::nullopt;
+}
+
+double megatron_flops(const ModelSpec& shape, int64_t sequence_length, int64_t tensor_parallel) {
+  ModelSpec counted = shape;
+  if (counted.mamba) counted.mamba->inner_width = 2 * counted.hidden_size;
+  const FlopBreakdown breakdown = break_down(counted, {sequence_length, true, tensor_parallel});
+  const int64_t hidden = shape.hidden_size;
+  const int64_t joined = shape.mamba ? 2 * hidden * hidden : 0;
+  double left_out = k_trained * static_cast<double>(shape.prediction_layers.value_or(0) *
+                                                    ((shape.experts ? shape.experts->count : 0) * hidden + joined));
+  if (const PartCost* router = breakdown.find(FlopPart::router)) left_out += router->total();
+  return breakdown.total() - left_out;
 }
 
 }  // namespace tprimat::planner

@@ -100,27 +100,6 @@ std::vector<ShapeReading> shape_readings(const RowInputs& inputs) {
   return readings;
 }
 
-// Of a hybrid Megatron-LM takes a mixer to be twice as wide as the hidden size, and counts no product that joins the
-// streams of a layer that predicts further tokens (hybrid_flops in its num_floating_point_operations).
-ModelSpec as_megatron_counts(const ModelSpec& shape) {
-  ModelSpec counted = shape;
-  if (counted.mamba) counted.mamba->inner_width = 2 * counted.hidden_size;
-  return counted;
-}
-
-// Megatron-LM's num_floating_point_operations: causal attention, the vocabulary padded for the tensor-parallel ranks,
-// and no routers.
-double count_as_megatron(const ModelSpec& shape, int64_t length, int64_t tensor_parallel) {
-  const FlopBreakdown breakdown = break_down(as_megatron_counts(shape), {length, true, tensor_parallel});
-  const int64_t hidden = shape.hidden_size;
-  const int64_t joined = shape.mamba ? 2 * hidden * hidden : 0;
-  double left_out = static_cast<double>(shape.prediction_layers.value_or(0) *
-                                        ((shape.experts ? shape.experts->count : 0) * hidden + joined)) *
-                    6;
-  if (const PartCost* router = breakdown.find(FlopPart::router)) left_out += router->total();
-  return breakdown.total() - left_out;
-}
-
 double core_of(const FlopBreakdown& breakdown) {
   const PartCost* core = breakdown.find(FlopPart::attention_core);
   return core == nullptr ? 0 : core->total();
@@ -134,7 +113,7 @@ class Collector {
         full_(break_down(shape.shape, {length, false, 0})),
         causal_(break_down(shape.shape, {length, true, 0})),
         is_gpt_(is_gpt(*inputs.shape)),
-        megatron_(count_as_megatron(shape.shape, length, inputs.tensor_parallel)),
+        megatron_(megatron_flops(shape.shape, length, inputs.tensor_parallel)),
         deviations_(std::move(deviations)) {}
 
   void add_model(std::vector<FlopReading>& out) const {

@@ -212,17 +212,22 @@ std::optional<Precision> printed_precision(const std::string& lower) {
 constexpr std::string_view k_gpu_families[] = {"gb300", "gb200",  "b300",   "b200",   "h200",   "h100",
                                                "a100",  "mi355x", "mi350x", "mi325x", "mi300x", "mi250x"};
 
+// Forms of a part with a peak of their own; an MI250X is one die, as drivers count, unless both are named.
+constexpr std::string_view k_forms[] = {"pcie", "nvl", "2gcd"};
+
 // The parts that a name may mean. All variants of a family that are in question have to agree on the peak.
 std::vector<HardwareSpec> parts_named(const std::string& gpu) {
   if (const auto part = find_hardware(gpu)) return {*part};
-  const std::string folded = fold_name(gpu.substr(0, 200));
+  const std::string folded = fold_gpu_name(gpu);
   std::vector<HardwareSpec> parts;
   for (const std::string_view family : k_gpu_families) {
     if (folded.find(family) == std::string::npos) continue;
     for (const HardwareSpec& part : hardware_catalogue()) {
       const std::string id = fold_name(part.id);
-      const bool pcie = id.find("pcie") != std::string::npos;
-      if (id.starts_with(family) && pcie == (folded.find("pcie") != std::string::npos)) parts.push_back(part);
+      const bool same_form = std::ranges::all_of(k_forms, [&](std::string_view form) {
+        return (id.find(form) != std::string::npos) == (folded.find(form) != std::string::npos);
+      });
+      if (id.starts_with(family) && same_form) parts.push_back(part);
     }
     return parts;
   }

@@ -51,8 +51,8 @@ TEST(PublishedWorkload, SaysWhyNothingCanBePredicted) {
             "no layout");
   EXPECT_EQ(missing("GPT\t96\t12288\t96\t\t2048\tA100\t64\tMegatron-LM\tfp16\t\t\t8\t8\t\t\t13\t\t\t\n"), "no batch");
   EXPECT_EQ(missing("GPT\t96\t12288\t96\t\t2048\tA100\t64\tMegatron-LM\tfp16\t64\t1\t8\t8\t\t\t\t\t\t\n"), "no rate");
-  EXPECT_EQ(missing("Mixtral 8x22B\t\t\t\t\t2048\tH100\t64\tNeMo\tbf16\t64\t1\t8\t8\t\t\t13\t\t\t\n"),
-            "a mixture of experts");
+  EXPECT_EQ(missing("Nemotron-H 56B\t\t\t\t\t2048\tH100\t64\tNeMo\tbf16\t64\t1\t8\t8\t\t\t13\t\t\t\n"),
+            "a hybrid with state-space layers");
 }
 
 TEST(PublishedWorkload, AGptsLayersFollowFromItsParameters) {

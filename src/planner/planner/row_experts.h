@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "planner/published_workload.h"
+
+// What a row of a published table says of a model with experts, latent attention or layers that predict further tokens,
+// and what the recipes of its program use where it says nothing.
+namespace tprimat::planner {
+
+// EP and ETP, after the other sizes of the layout. Says why nothing can be predicted; empty where something can.
+std::string read_expert_layout(PublishedWorkload& read, const PublishedRow& row);
+
+// Routing, dispatcher, overlapped exchanges, CUDA graphs and the bytes of the optimizer's moments.
+void read_expert_features(Workload& workload, const PublishedRow& row);
+
+// Layers that predict further tokens: noted, or what the printed TFLOP/s and tokens/s agree on.
+void read_prediction_layers(PublishedWorkload& read, const PublishedRow& row);
+
+// Layers of each chunk where chunks do not divide them.
+void cut_unevenly(PublishedWorkload& read);
+
+// "selective: moe_act, layernorm", "full 5 layers", "15 layers by ID", "1 layer per virtual stage".
+void read_partial_recompute(PublishedWorkload& read, const PublishedRow& row);
+
+// Why a row's figures are left out of fits; empty where they are not.
+std::string weakness_of(const PublishedRow& row);
+
+}  // namespace tprimat::planner
