@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "planner/memory.h"
+#include "planner/recipes.h"
+#include "planner/row_completion.h"
 #include "planner/row_experts.h"
+#include "planner/row_memory.h"
 #include "planner/row_rate.h"
 #include "published/cells.h"
 #include "published/row_inputs.h"
@@ -122,22 +124,12 @@ void read_release(Workload& workload, const PublishedRow& row) {
   auto found = find_in_notes(row, "release ([0-9][0-9.]{1,15})");
   if (found.empty()) found = find_in_cell(row, "framework", "([0-9]{2}\\.[0-9.]{2,8})");
   if (!found.empty()) workload.release = found[0];
-  // "Megatron-Bridge 0.6 (2026-08)" is of NeMo's release of that month.
-  const auto dated = find_in_cell(row, "framework", "[Bb]ridge [0-9.]{1,8} \\(20([0-9]{2})-([0-9]{2})\\)");
-  if (!dated.empty()) workload.release = dated[0] + "." + dated[1];
-}
-
-void read_memory(PublishedWorkload& read, const PublishedRow& row) {
-  constexpr double k_gib = 1073741824.0, k_gb = 1e9;
-  const std::string unit = row.cell("mem_unit"), notes = row.cell("notes").substr(0, 1000);
-  read.out_of_memory = row.cell("mem") == "OOM";
-  const auto printed = parse_printed(row.cell("mem"));
-  if (!printed) return;
-  const bool activations = notes.find("ACTIVATION memory") != std::string::npos;
-  if (unit == "GiB" || unit == "GB")
-    (activations ? read.activation_bytes : read.memory_bytes) = printed->value * (unit == "GiB" ? k_gib : k_gb);
-  else if (activations && unit == "percent of tensor-parallel baseline")
-    read.activation_share = printed->value / 100;
+  // Megatron-Bridge's own versions come with these containers of NeMo.
+  constexpr std::pair<std::string_view, const char*> k_bridge[] = {
+      {"0.2", "25.11"}, {"0.3", "26.02"}, {"0.4", "26.04"}, {"0.5", "26.06"}, {"0.6", "26.08"}};
+  const auto version = find_in_cell(row, "framework", "[Mm]egatron-[Bb]ridge ([0-9]\\.[0-9])");
+  for (const auto& [bridge, release] : k_bridge)
+    if (found.empty() && !version.empty() && version[0] == bridge) workload.release = release;
 }
 
 // Megatron-LM has had experts since its Core.
@@ -172,7 +164,6 @@ void read_details(Workload& workload, const PublishedRow& row) {
   // Megatron-Bridge prints "per tensor (MX)" in one cell.
   workload.scaled_by_block = mentions(precision, "mx") || mentions(notes, "second (parenthesised) figure");
   workload.compiled = !workload.family->operator_recompute || mentions(notes, "compile") || mentions(notes, "async");
-  read_recompute(workload, row);
 }
 
 // By name, as printed, or from the parameter count.
@@ -184,7 +175,6 @@ std::string read_shape(PublishedWorkload& read, const PublishedRow& row) {
   if (!inputs.counted_by_framework.empty()) return "attention that only its framework counts";
   if (!inputs.shape) return inputs.missing;
   if (inputs.shape->mamba) return "a hybrid with state-space layers";
-  if (inputs.tuning == TuningKind::adapters) return "only adapters are trained";
   if (mentions(notes, "single transformer layer")) return "a single layer";
   read.workload.shape = *inputs.shape;
   if (!inputs.vocabulary_known) {
@@ -224,10 +214,10 @@ std::string read_layout(PublishedWorkload& read, const PublishedRow& row, int64_
 std::string read_batch(PublishedWorkload& read, const PublishedRow& row) {
   Workload& workload = read.workload;
   Layout& layout = workload.layout;
-  const auto micro = count_cell(row, "mbs");
   workload.global_batch = read_global_batch(row, workload);
   if (workload.global_batch < 1) assume_global_batch(read, row);
   if (workload.global_batch < 1) return "no batch";
+  const auto micro = count_cell(row, "mbs");
   layout.micro_batch = micro.value_or(assume_micro_batch(workload));
   if (!micro) read.assumptions.push_back(fmt::format("MBS {}", layout.micro_batch));
   // torchtitan's local batch is cut into micro-batches of one sequence where there is a pipeline.
@@ -251,34 +241,43 @@ void read_length(PublishedWorkload& read, const PublishedRow& row) {
     read.weak = "its sequence length is not printed";
 }
 
-void read_rest(PublishedWorkload& read, const PublishedRow& row, int64_t gpus) {
+void read_settings(PublishedWorkload& read, const PublishedRow& row) {
   read_details(read.workload, row);
-  read_expert_features(read, row);
+  read_expert_features(read.workload, row);
   read_prediction_layers(read, row);
-  read_partial_recompute(read.workload, row);
-  if (const std::string weak = weakness_of(row); !weak.empty()) read.weak = weak;
-  read_memory(read, row);
-  if (const auto rate = printed_rate(read, row, gpus))
-    read.tokens_per_second_per_gpu = *rate;
-  else
-    read.missing = "no rate";
+  const PublishedRow complete = complete_by_settings(read, complete_by_recipe(read, row));
+  read_recompute(read.workload, complete);
+  read_partial_recompute(read.workload, complete);
+  read_tuning(read, row);
 }
 
 }  // namespace
 
-PublishedWorkload read_published_workload(const PublishedRow& row) {
+PublishedWorkload read_published_workload(const PublishedRow& printed) {
   PublishedWorkload read;
-  const auto gpus = count_cell(row, "n_gpus");
-  read.missing = gpus ? read_program(read, row) : "no number of GPUs";
-  if (read.missing.empty()) read.missing = read_shape(read, row);
+  const CompletedRow completed = complete_row(printed);
+  read.assumptions = completed.assumptions;
+  const auto gpus = count_cell(completed.row, "n_gpus");
+  read.missing = gpus ? read_program(read, completed.row) : "no number of GPUs";
+  if (read.missing.empty()) read.missing = completed.missing;
+  if (read.missing.empty()) read.missing = read_shape(read, completed.row);
   if (!read.missing.empty()) return read;
-  read_release(read.workload, row);
-  read_usual_settings(read, row);
-  read_length(read, row);
-  const PublishedRow complete = complete_layout(read, row);
-  read.missing = read_layout(read, complete, *gpus);
-  if (read.missing.empty()) read.missing = read_batch(read, complete);
-  if (read.missing.empty()) read_rest(read, complete, *gpus);
+  read_release(read.workload, completed.row);
+  read_usual_settings(read, completed.row);
+  read_length(read, completed.row);
+  const PublishedRow row = complete_layout(read, completed.row);
+  read.missing = read_layout(read, row, *gpus);
+  if (read.missing.empty()) read.missing = read_batch(read, row);
+  if (!read.missing.empty()) return read;
+  read_settings(read, row);
+  for (const std::string& weak : {weakness_of(row), completed.weak})
+    if (!weak.empty()) read.weak = weak;
+  read_memory_settings(read, row);
+  read_memory(read, row);
+  if (const auto rate = printed_rate(read, row, *gpus))
+    read.tokens_per_second_per_gpu = *rate;
+  else
+    read.missing = "no rate";
   return read;
 }
 

@@ -99,7 +99,7 @@ void read_usual_settings(PublishedWorkload& read, const PublishedRow& row) {
   else if (mentions(notes, "balanced") || forces_balance(row))
     workload.routing = Routing::balanced;
   read.usual = find_usual_settings({row.cell("framework"), workload.shape.name, read.machine.id, precision_word(row),
-                             workload.release, workload.routing});
+                                    workload.release, workload.routing});
   if (read.usual == nullptr) return;
   if (!workload.routing) workload.routing = parse_enum<Routing>(read.usual->fact("routing"));
   read.assumptions.push_back("settings of " + read.usual->source);
@@ -107,18 +107,16 @@ void read_usual_settings(PublishedWorkload& read, const PublishedRow& row) {
 
 PublishedRow complete_layout(PublishedWorkload& read, const PublishedRow& row) {
   PublishedRow complete = row;
-  if (!read.workload.shape.experts) return complete;
-  const UsualSettings none, &recipe = read.usual == nullptr ? none : *read.usual;
+  if (!read.workload.shape.experts || prints_place(row) || read.workload.family->fully_sharded) return complete;
+  read.weak = "its layout is not printed";
+  const UsualSettings none, &usual = read.usual == nullptr ? none : *read.usual;
   const auto add = [&](const char* column, std::string_view text) {
     if (complete.cell(column).empty() && !text.empty()) complete.cells[column] = std::string(text);
   };
-  add("recompute", recipe.fact("recompute"));
-  if (prints_place(row) || read.workload.family->fully_sharded) return complete;
-  read.weak = "its layout is not printed";
   const std::pair<const char*, const char*> columns[] = {{"tp", "tensor"},  {"pp", "pipeline"}, {"vp", "chunks"},
                                                          {"cp", "context"}, {"ep", "expert"},   {"gbs", "batch"},
                                                          {"mbs", "micro"}};
-  for (const auto& [column, fact] : columns) add(column, recipe.fact(fact));
+  for (const auto& [column, fact] : columns) add(column, usual.fact(fact));
   add("tp", "1");
   return complete;
 }
@@ -183,24 +181,36 @@ void read_series(Workload& workload, const PublishedRow& row) {
   workload.dispatcher = *step >= k_hybridep ? Dispatcher::hybridep
                         : *step >= k_deepep ? Dispatcher::deepep
                                             : Dispatcher::alltoall;
-  workload.launches_graphs = *step >= k_graphs;
+  workload.graphs = *step >= k_graphs ? Graphs::parts : Graphs::none;
 }
 
 }  // namespace
 
-void read_expert_features(PublishedWorkload& read, const PublishedRow& row) {
-  Workload& workload = read.workload;
+void read_expert_features(Workload& workload, const PublishedRow& row) {
   const std::string notes = lower_text(row.cell("notes"));
-  const UsualSettings none, &recipe = read.usual == nullptr ? none : *read.usual;
-  if (recipe.fact("moments") == "2" || mentions(notes, "low-precision optimizer moments")) workload.moment_bytes = 2;
-  workload.launches_graphs = speaks_of_graphs(notes) || recipe.states("graphs");
-  workload.captures_step = speaks_of_graphs(notes) ? speaks_of_step_graph(notes) : recipe.fact("graphs") == "step";
+  if (mentions(notes, "low-precision optimizer moments")) workload.moment_bytes = 2;
+  if (speaks_of_graphs(notes)) workload.graphs = speaks_of_step_graph(notes) ? Graphs::whole : Graphs::parts;
   if (!workload.shape.experts) return;
-  if (recipe.states("compiled")) workload.compiled = true;
   workload.dispatcher = dispatcher_in(notes + ' ' + lower_text(row.cell("framework")));
-  if (!workload.dispatcher) workload.dispatcher = parse_enum<Dispatcher>(recipe.fact("dispatcher"));
-  workload.overlaps_experts = overlaps_exchanges(notes).value_or(recipe.states("overlap"));
   read_series(workload, row);
+}
+
+PublishedRow complete_by_settings(PublishedWorkload& read, const PublishedRow& row) {
+  PublishedRow complete = row;
+  Workload& workload = read.workload;
+  if (!workload.shape.experts) return complete;
+  const UsualSettings none, &usual = read.usual == nullptr ? none : *read.usual;
+  const std::string notes = lower_text(row.cell("notes"));
+  if (usual.fact("moments") == "2") workload.moment_bytes = 2;
+  if (usual.states("compiled")) workload.compiled = true;
+  // A recipe of that very layout says them all.
+  const bool known = workload.dispatcher || workload.graphs != Graphs::none || workload.overlaps_experts;
+  if (!known && usual.states("graphs")) workload.graphs = Graphs::parts;
+  if (!known) workload.overlaps_experts = usual.states("overlap");
+  if (!workload.dispatcher) workload.dispatcher = parse_enum<Dispatcher>(usual.fact("dispatcher"));
+  workload.overlaps_experts = overlaps_exchanges(notes).value_or(workload.overlaps_experts);
+  if (complete.cell("recompute").empty()) complete.cells["recompute"] = std::string(usual.fact("recompute"));
+  return complete;
 }
 
 void read_prediction_layers(PublishedWorkload& read, const PublishedRow& row) {
@@ -282,7 +292,8 @@ std::string weakness_of(const PublishedRow& row) {
   const Family* family = find_printed_family(row.cell("framework"));
   const bool timed = !row.cell("tokens_per_s_per_gpu").empty() || !row.cell("tokens_per_s").empty() ||
                      !row.cell("step_time_s").empty();
-  if (family != nullptr && family->id == "deepspeed_moe" && !timed) return "its source does not say how it counts FLOPs";
+  if (family != nullptr && family->id == "deepspeed_moe" && !timed)
+    return "its source does not say how it counts FLOPs";
   return "";
 }
 

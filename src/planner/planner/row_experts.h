@@ -13,17 +13,20 @@ namespace tprimat::planner {
 // A number that stands in a cell. `pattern` admits at most nine digits.
 std::optional<int64_t> printed_number(const PublishedRow& row, const std::string& column, const char* pattern);
 
-// Who chooses the experts, and the recipe that the row's program has for the model; after shape, precision and release.
+// Who chooses the experts, and what the row's program usually sets for the model; after shape, precision and release.
 void read_usual_settings(PublishedWorkload& read, const PublishedRow& row);
 
-// The row with what its recipe adds to it: what is recomputed and, where it prints no layout, a layout.
+// The row with the layout of these settings, where it prints none.
 PublishedRow complete_layout(PublishedWorkload& read, const PublishedRow& row);
 
 // EP and ETP, after the other sizes of the layout. Says why nothing can be predicted; empty where something can.
 std::string read_expert_layout(PublishedWorkload& read, const PublishedRow& row);
 
-// Dispatcher, overlapped exchanges, CUDA graphs and the bytes of the optimizer's moments.
-void read_expert_features(PublishedWorkload& read, const PublishedRow& row);
+// What the row says of dispatcher, CUDA graphs and the bytes of the optimizer's moments.
+void read_expert_features(Workload& workload, const PublishedRow& row);
+
+// The usual settings where neither the row nor its recipe says anything; the row with what is recomputed.
+PublishedRow complete_by_settings(PublishedWorkload& read, const PublishedRow& row);
 
 // Layers that predict further tokens: noted, or what the printed TFLOP/s and tokens/s agree on.
 void read_prediction_layers(PublishedWorkload& read, const PublishedRow& row);
