@@ -19,14 +19,6 @@ std::optional<int64_t> printed_number(const PublishedRow& row, const std::string
 
 namespace {
 
-// "mxfp8" for one scale per block.
-std::string precision_word(const PublishedRow& row) {
-  const std::string text = lower_text(row.cell("precision"));
-  if (mentions(text, "fp4")) return "fp4";
-  if (mentions(text, "fp8") || mentions(text, "float8")) return mentions(text, "mx") ? "mxfp8" : "fp8";
-  return mentions(text, "bf16") ? "bf16" : "";
-}
-
 // The summaries of Megatron-Bridge and the tables of dgxc-benchmarking force balanced routing.
 bool forces_balance(const PublishedRow& row) {
   const std::string program = lower_text(row.cell("framework"));
@@ -98,8 +90,8 @@ void read_usual_settings(PublishedWorkload& read, const PublishedRow& row) {
     workload.routing = Routing::learned;
   else if (mentions(notes, "balanced") || forces_balance(row))
     workload.routing = Routing::balanced;
-  read.usual = find_usual_settings({row.cell("framework"), workload.shape.name, read.machine.id, precision_word(row),
-                                    workload.release, workload.routing});
+  read.usual = find_usual_settings(
+      {row.cell("framework"), workload.shape.name, read.machine.id, workload.release, workload.routing});
   if (read.usual == nullptr) return;
   if (!workload.routing) workload.routing = parse_enum<Routing>(read.usual->fact("routing"));
   read.assumptions.push_back("settings of " + read.usual->source);
