@@ -183,6 +183,7 @@ bool has_v_schedule(const PublishedRow& row) { return !find_in_notes(row, "sched
 std::string weakness_of_source(const PublishedRow& row) {
   if (mentions(lower_text(row.cell("model")), "(4 layers)")) return "a proxy of four layers";
   const std::string notes = lower_text(row.cell("notes"));
+  if (mentions(notes, "preliminary")) return "preliminary, as its source says";
   if (mentions(notes, "personal benchmark")) return "a personal benchmark, untuned";
   if (mentions(notes, "evaluation may be inside")) return "its step time may include evaluations";
   return "";
