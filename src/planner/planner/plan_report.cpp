@@ -12,7 +12,10 @@ namespace tprimat::planner {
 namespace {
 
 double causal_flops(const PlanRequest& request) {
-  return break_down(request.shape, {request.sequence_length, true, 0}).total();
+  if (!request.trains_adapters) return break_down(request.shape, {request.sequence_length, true, 0}).total();
+  // Adapters of rank 16 beside attention's products: two matrices each.
+  const int64_t adapters = 2 * 2 * 16 * request.shape.hidden_size * request.shape.num_layers;
+  return flops_per_token(request.shape, request.sequence_length, FlopFormula::causal, adapters);
 }
 
 std::string describe_savers(const PlanLine& line) {

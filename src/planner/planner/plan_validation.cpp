@@ -10,6 +10,10 @@ namespace {
 
 std::string describe_notes(const PlannedRow& row) {
   std::string notes = row.weak ? "weak: " + *row.weak : "";
+  if (row.minutes) {
+    notes += fmt::format("{}{:.3g} min to the target", notes.empty() ? "" : ", ", *row.minutes);
+    if (row.published_minutes) notes += fmt::format(" (published: {:.3g})", *row.published_minutes);
+  }
   for (const std::string& each : row.assumptions) notes += (notes.empty() ? "assumed " : ", assumed ") + each;
   return notes;
 }

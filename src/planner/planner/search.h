@@ -35,7 +35,7 @@ struct PlanRequest {
   bool torchtitan_rules = false;  // DP x CP above 1 beside TP and PP, and a micro-batch for each stage
   bool zero_bubble = false;       // gradients of weights fill the pipeline's waiting, where it is not interleaved
   // As in Workload.
-  bool keeps_masters = true, repeats_core = false;
+  bool keeps_masters = true, repeats_core = false, trains_adapters = false;
   double moment_bytes = 4;
   Offload offload = Offload::none;
   Recipe recipe = Recipe::tensorwise;  // of FP8
