@@ -85,7 +85,8 @@ std::vector<PlanErrors> join_errors(const std::vector<PlannedTable>& tables) {
   for (const PlannedTable& table : tables)
     for (const PlannedRow& row : table.rows) {
       groups.add(row);
-      groups.add_under(row, "program " + row.program);
+      groups.add_under(row, fmt::format("gpu {}, {}", row.gpu, row.kind));
+      groups.add_under(row, fmt::format("program {}, {}", row.program, row.kind));
       groups.add_under(row, fmt::format("vendor {}, {}", row.vendor, row.kind));
       groups.add_under(row, "table " + table.table);
     }

@@ -262,6 +262,8 @@ SearchOutcome search_layouts(const PlanRequest& request, const ParameterSet& par
   CHECK(request.family != nullptr && request.gpus > 0 && request.global_batch > 0 && request.sequence_length > 0);
   SearchOutcome outcome = Search(request, parameters, most).run();
   outcome.calibrated = rests_on_measurements(parameters, request.machine, *request.family);
+  if (!outcome.ranked.empty())
+    outcome.interval = prediction_interval(outcome.ranked.front().workload, request.machine, parameters);
   return outcome;
 }
 

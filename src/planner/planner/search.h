@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "planner/interval.h"
 #include "planner/memory.h"
 #include "planner/step_time.h"
 
@@ -58,6 +59,7 @@ struct SearchOutcome {
   std::vector<RankedLayout> frontier;    // no other fitting layout is both faster and smaller; fastest first
   std::optional<RankedLayout> smallest;  // that needs least memory, where none fits
   bool calibrated = false;               // measurements stand behind the parameters (rests_on_measurements)
+  PredictionInterval interval;           // of the step times of `ranked`
 };
 
 // Every layout TP x PP x VP x CP x DP x EP x ETP x MBS x recompute x sharding that the program can do and that is
