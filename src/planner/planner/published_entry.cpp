@@ -84,8 +84,11 @@ std::vector<CountedMfu> count_mfu(const RowInputs& inputs, const SequenceChoice&
   return counted;
 }
 
+bool contradicts_itself(const PublishedRow& row) { return row.cell("notes").find("CHECK") != std::string::npos; }
+
 std::string missing_mfu(const PublishedRow& row, const PublishedFigures& figures, const RowInputs& inputs,
                         const SequenceChoice& length) {
+  if (contradicts_itself(row)) return "marked CHECK: its figures contradict each other";
   if (row.cell("reading") == "one_layer") return "the row is about a single layer";
   if (length.length == 0) return "the row prints no sequence length";
   if (!figures.tokens_per_second_per_gpu) return "no rate";
@@ -134,12 +137,11 @@ PublishedFigures derive_figures(const PublishedRow& row) {
   PublishedFigures figures;
   const RowInputs inputs = read_inputs(row);
   const SequenceChoice length = length_of(inputs);
-  const bool is_step = row.cell("reading") != "one_layer";
-  if (is_step) find_rate(figures, row, inputs, length.length);
+  if (row.cell("reading") != "one_layer") find_rate(figures, row, inputs, length.length);
   figures.minutes_to_target = figure_in(row, "ttt_min_olympic_mean");
   const PeakChoice* peak = plain_peak(inputs);
   if (peak != nullptr) figures.peak = peak->id;
-  if (figures.tokens_per_second_per_gpu && peak != nullptr && length.length > 0)
+  if (figures.tokens_per_second_per_gpu && peak != nullptr && length.length > 0 && !contradicts_itself(row))
     figures.mfu = count_mfu(inputs, length, *figures.tokens_per_second_per_gpu / peak->flops_per_second);
   if (figures.mfu.empty()) figures.missing = missing_mfu(row, figures, inputs, length);
   return figures;
