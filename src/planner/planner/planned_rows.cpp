@@ -32,7 +32,7 @@ std::vector<std::string> list_settings(const Workload& w) {
   if (w.routing) settings.emplace_back(enum_name(*w.routing));
   if (w.dispatcher) settings.emplace_back(enum_name(*w.dispatcher));
   const std::pair<bool, const char*> switches[] = {{w.overlaps_experts, "overlapped experts"},
-                                                   {w.launches_graphs, "graphs"},
+                                                   {w.graphs != Graphs::none, "graphs"},
                                                    {w.scaled_by_row, "scaled by row"},
                                                    {w.scaled_by_block, "scaled by block"},
                                                    {!w.compiled, "not compiled"},

@@ -9,6 +9,7 @@
 #include "planner/families.h"
 #include "planner/machine.h"
 #include "spec/model_catalogue.h"
+#include "spec/pipeline_layout.h"
 #include "spec/pipeline_schedule.h"
 #include "spec/train_spec.h"
 
@@ -189,6 +190,12 @@ struct Workload {
     return std::max(1.0, static_cast<double>(global_batch) / static_cast<double>(layout.data * layout.micro_batch));
   }
 };
+
+// The explicit cut as configurations state it; nothing where the program's rule cuts.
+inline std::optional<std::string> stated_stages(const Workload& workload) {
+  if (workload.layers_of_places.empty()) return std::nullopt;
+  return write_pipeline_layout(workload.layers_of_places, workload.shape.prediction_layers.value_or(0));
+}
 
 // Why the planner does not predict a shape; empty for one that it does.
 inline std::string unpredictable(const ModelSpec& shape) {
