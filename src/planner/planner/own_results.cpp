@@ -240,8 +240,7 @@ std::string render_own_results(const OwnResultsReport& report) {
                          seconds_cell(row.before_seconds), signed_percent(row.before_error),
                          seconds_cell(row.predicted_seconds), signed_percent(row.error),
                          memory_cell(row.measured_memory), memory_cell(row.before_memory),
-                         memory_cell(row.predicted_memory),
-                         signed_percent(row.memory_error)});
+                         memory_cell(row.predicted_memory), signed_percent(row.memory_error)});
   }
   TextTable errors{{"of", "results", "median error", "90th percentile", "worst", "bias"}, {}, {1, 2, 3, 4, 5}};
   for (const PlanErrors& each : report.errors) errors.rows.push_back(error_cells(each));
