@@ -210,8 +210,9 @@ MemoryEstimate estimate_stage_memory(const Workload& workload, const ParameterSe
   const RankWeights weights = stage_weights(workload, stage);
   add_states(memory, workload, weights);
   const StageLayers layers = layers_of_stage(workload, stage);
-  memory.activations = micro_batches_in_flight(workload, stage) * stage_activation_bytes(workload, layers) +
-                       repeated_layer_bytes(workload, layers);
+  memory.activations = parameters.scoped("kept_activations", workload.family->id, 1) *
+                       (micro_batches_in_flight(workload, stage) * stage_activation_bytes(workload, layers) +
+                        repeated_layer_bytes(workload, layers));
   if (stage == workload.layout.pipeline - 1) memory.logits = logit_bytes(workload);
   add_wide_gradients(memory, workload, weights);
   add_framework(memory, workload, parameters);

@@ -120,6 +120,7 @@ std::optional<int64_t> following_length(const PublishedRow& row) {
 
 int64_t assume_length(const PublishedRow& row, const Workload& workload) {
   const int64_t own = workload.shape.max_position_embeddings;
+  if (workload.shape.experts) return 4096;  // as Megatron-Core's, Primus' and torchtitan's recipes of sparse models
   if (workload.family->operator_recompute) return 8192;  // torchtitan's configurations of Llama 3
   return own > 1 ? std::min<int64_t>(own, 8192) : mentions(lower_text(row.cell("model")), "gpt-3") ? 2048 : 1024;
 }

@@ -20,9 +20,10 @@ bool counts_binary(const PublishedWorkload& read, const PublishedRow& row, const
 
 // Bytes that one of the unit stands for; nothing where it is none of memory.
 double bytes_of_unit(const PublishedWorkload& read, const PublishedRow& row, const std::string& unit) {
-  if (unit.starts_with("percent of hbm")) return read.machine.memory_bytes / 100;
+  const double binary = is_of_primus(row) ? k_gib / k_gb : 1;  // the driver's figure of AMD's parts
+  if (unit.starts_with("percent of hbm")) return read.machine.memory_bytes * binary / 100;
   if (const auto of = find_in_cell(row, "mem_unit", "percent of ([1-9][0-9]{0,3}) GB"); !of.empty())
-    return std::stod(of[0]) * k_gb / 100;
+    return std::stod(of[0]) * k_gb * binary / 100;
   if (unit.starts_with("gb") || unit.starts_with("gib")) return counts_binary(read, row, unit) ? k_gib : k_gb;
   return 0;
 }
@@ -53,6 +54,9 @@ void read_memory_settings(PublishedWorkload& read, const PublishedRow& row) {
   const bool narrow = workload.precision == PlanPrecision::fp8 && mentions(program, "mlperf");
   const bool turns = read.machine.architecture.starts_with("hopper");
   if (narrow) workload.weight_bytes = turns && !workload.trains_adapters ? 2 : 1;
+  // FP8_ACT=1 in all its LoRA configurations that do not cut the sequence (mlcommons/training_results_v5.0 at 0fdc28f)
+  const Layout& layout = workload.layout;
+  workload.stores_narrow = narrow && workload.trains_adapters && layout.context * layout.tensor == 1;
   workload.compiled_loss = !mentions(source, "_2024") && !mentions(source, "2410.06511");
 }
 
