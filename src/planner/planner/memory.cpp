@@ -39,18 +39,6 @@ MemoryEstimate sum_by_part(const ArenaPlan& arena) {
   return memory;
 }
 
-// Micro-batches whose activations a stage keeps: under 1F1B as many as stages follow, itself included; its interleaved
-// form begins 2 (p - s - 1) + (v - 1) p + 1 chunks before the first one ends, which is L (1 + (p - 1) / (p v)) layers
-// on the first stage (arXiv 2205.05198, section 4.2.3).
-double micro_batches_in_flight(const Workload& workload, int64_t stage) {
-  const Layout& layout = workload.layout;
-  const int64_t behind = layout.delays_weights ? layout.pipeline - 1 : layout.pipeline - stage - 1;
-  const int64_t begun = layout.chunks == 1 ? behind + 1 : 2 * behind + (layout.chunks - 1) * layout.pipeline + 1;
-  const auto chunks = static_cast<double>(layout.chunks);
-  const double all = workload.micro_batches() * chunks;
-  return std::min(static_cast<double>(begun), all) / chunks;
-}
-
 double data_ranks(const Workload& workload) {
   return static_cast<double>(workload.layout.data * workload.layout.context);
 }
@@ -211,8 +199,7 @@ MemoryEstimate estimate_stage_memory(const Workload& workload, const ParameterSe
   add_states(memory, workload, weights);
   const StageLayers layers = layers_of_stage(workload, stage);
   memory.activations = parameters.scoped("kept_activations", workload.family->id, 1) *
-                       (micro_batches_in_flight(workload, stage) * stage_activation_bytes(workload, layers) +
-                        repeated_layer_bytes(workload, layers));
+                       (stage_activation_bytes(workload, stage) + repeated_layer_bytes(workload, layers));
   if (stage == workload.layout.pipeline - 1) memory.logits = logit_bytes(workload);
   add_wide_gradients(memory, workload, weights);
   add_framework(memory, workload, parameters);
@@ -229,6 +216,13 @@ MemoryEstimate estimate_memory(const Workload& workload, const ParameterSet& par
     if (each.total() > most.total()) most = each;
   });
   return most;
+}
+
+double predict_bytes(const Workload& workload, const ParameterSet& parameters, const MemoryReading& reading) {
+  const bool first = reading.first_stage && !workload.family->own_trainer;
+  const MemoryEstimate memory =
+      first ? estimate_stage_memory(workload, parameters, 0) : estimate_memory(workload, parameters);
+  return memory.bytes(reading.figure);
 }
 
 }  // namespace tprimat::planner

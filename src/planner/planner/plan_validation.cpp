@@ -79,7 +79,8 @@ void plan_memory(PlannedRow& planned, const PublishedWorkload& read, const Param
   if (!read.missing.empty() && read.missing != k_no_rate) return;
   const MemoryEstimate memory = estimate_memory(read.workload, parameters);
   if (!std::isfinite(memory.total())) return;
-  if (read.memory_bytes) planned.memory_error = memory.bytes(read.memory_figure) / *read.memory_bytes - 1;
+  if (read.memory_bytes)
+    planned.memory_error = predict_bytes(read.workload, parameters, read.memory_reading) / *read.memory_bytes - 1;
   if (read.activation_bytes) planned.activation_error = memory.activations / *read.activation_bytes - 1;
   if (read.activation_share) planned.activation_error = activation_share(read.workload) / *read.activation_share - 1;
   const bool fits = memory.total() <= read.machine.memory_bytes;
@@ -266,7 +267,7 @@ std::vector<Observation> observations_of(const PublishedTable& table) {
     if (!read.weak.empty()) continue;
     if (read.missing.empty() || (read.missing == k_no_rate && read.memory_bytes))
       observations.push_back(
-          {read.workload, read.machine, measured_seconds(read), read.memory_bytes, read.memory_figure});
+          {read.workload, read.machine, measured_seconds(read), read.memory_bytes, read.memory_reading});
   }
   return observations;
 }

@@ -164,7 +164,8 @@ struct Workload {
   // One stage of every kind.
   template <class Visit>
   void visit_stages(const Visit& visit) const {
-    const int64_t last = layout.pipeline - 1, between = stages_are_alike() ? std::min<int64_t>(last, 2) : last;
+    const int64_t dense = shape.experts ? shape.experts->first_dense_layers : 0;  // at least a layer each
+    const int64_t last = layout.pipeline - 1, between = stages_are_alike() ? std::min<int64_t>(last, 2 + dense) : last;
     for (int64_t stage = 0; stage < between; ++stage) visit(stage);
     visit(last);
   }
