@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "planner/row_completion.h"
 #include "planner/row_experts.h"
 #include "planner/row_memory.h"
 #include "published/cells.h"
@@ -220,7 +221,6 @@ std::string read_shape(PublishedWorkload& read, const PublishedRow& row) {
   if (!inputs.counted_by_framework.empty()) return "attention that only its framework counts";
   if (!inputs.shape) return inputs.missing;
   if (inputs.shape->mamba) return "a hybrid with state-space layers";
-  if (inputs.tuning == TuningKind::adapters) return "only adapters are trained";
   if (mentions(notes, "single transformer layer")) return "a single layer";
   read.workload.shape = *inputs.shape;
   if (!inputs.vocabulary_known) {
@@ -292,10 +292,14 @@ std::string read_batch(PublishedWorkload& read, const PublishedRow& row) {
 
 }  // namespace
 
-PublishedWorkload read_published_workload(const PublishedRow& row) {
+PublishedWorkload read_published_workload(const PublishedRow& printed) {
   PublishedWorkload read;
+  const CompletedRow completed = complete_row(printed);
+  const PublishedRow& row = completed.row;
+  read.assumptions = completed.assumptions;
   const auto gpus = count_cell(row, "n_gpus");
   read.missing = gpus ? read_program(read, row) : "no number of GPUs";
+  if (read.missing.empty()) read.missing = completed.missing;
   if (read.missing.empty()) read.missing = read_shape(read, row);
   if (!read.missing.empty()) return read;
   if (const auto length = count_cell(row, "seq")) {
@@ -311,7 +315,8 @@ PublishedWorkload read_published_workload(const PublishedRow& row) {
   read_expert_features(read.workload, row);
   read_prediction_layers(read, row);
   read_partial_recompute(read, row);
-  read.weak = weakness_of(row);
+  read_tuning(read, row);
+  read.weak = completed.weak.empty() ? weakness_of(row) : completed.weak;
   read_memory_settings(read, row);
   read_memory(read, row);
   if (const auto rate = printed_rate(read, row, *gpus))
