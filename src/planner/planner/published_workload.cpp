@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "planner/recipes.h"
 #include "planner/row_completion.h"
 #include "planner/row_experts.h"
 #include "planner/row_memory.h"
@@ -150,6 +151,12 @@ void read_release(Workload& workload, const PublishedRow& row) {
   auto found = find_in_notes(row, "release ([0-9][0-9.]{1,15})");
   if (found.empty()) found = find_in_cell(row, "framework", "([0-9]{2}\\.[0-9.]{2,8})");
   if (!found.empty()) workload.release = found[0];
+  // Megatron-Bridge's own versions come with these containers of NeMo.
+  constexpr std::pair<std::string_view, const char*> k_bridge[] = {
+      {"0.2", "25.11"}, {"0.3", "26.02"}, {"0.4", "26.04"}, {"0.5", "26.06"}, {"0.6", "26.08"}};
+  const auto version = find_in_cell(row, "framework", "[Mm]egatron-[Bb]ridge ([0-9]\\.[0-9])");
+  for (const auto& [bridge, release] : k_bridge)
+    if (found.empty() && !version.empty() && version[0] == bridge) workload.release = release;
 }
 
 // How a program's authors count the FLOPs of a rate that they print instead of tokens.
@@ -314,7 +321,7 @@ PublishedWorkload read_published_workload(const PublishedRow& printed) {
   read_details(read.workload, row);
   read_expert_features(read.workload, row);
   read_prediction_layers(read, row);
-  read_partial_recompute(read, row);
+  read_partial_recompute(read, complete_by_recipe(read, row));
   read_tuning(read, row);
   read.weak = completed.weak.empty() ? weakness_of(row) : completed.weak;
   read_memory_settings(read, row);
