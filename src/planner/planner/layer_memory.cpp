@@ -131,12 +131,20 @@ double operator_kept_bytes(const Workload& workload, LayerKind kind) {
   return k_half_bytes * (3 * hidden + last + values + common_inner(m, kind)) + routed;
 }
 
+// torchtitan keeps the inputs of the first products of attention and MLP as tensor-parallel ranks have gathered them;
+// the sum over ranks and its gradient are whole for a while.
+double gathered_bytes(const Workload& workload) {
+  if (!workload.family->operator_recompute || workload.layout.tensor == 1) return 0;
+  const double split = sequence_split(workload.layout);
+  return 2 * input_bytes(workload) * number(workload.shape.hidden_size) * (1 - 1 / split);
+}
+
 // Of a layer that is not repeated as a whole.
 double whole_layer_bytes(const Workload& workload, LayerKind kind) {
   const Layout& layout = workload.layout;
   const double tensor = number(layout.tensor), split = sequence_split(layout);
-  const double common =
-      whole_width_bytes(workload) / split + (split_width_bytes(workload, kind) + score_bytes(workload)) / tensor;
+  const double common = whole_width_bytes(workload) / split + gathered_bytes(workload) +
+                        (split_width_bytes(workload, kind) + score_bytes(workload)) / tensor;
   return kind == LayerKind::dense ? common : common + routed_bytes(workload) / split;
 }
 
@@ -249,7 +257,9 @@ double layer_activation_bytes(const Workload& workload, LayerKind kind) {
 }
 
 double whole_layer_activation_bytes(const Workload& workload, LayerKind kind) {
-  return rows_of(workload) * whole_layer_bytes(workload, kind);
+  const bool gathers = workload.family->operator_recompute && workload.layout.tensor > 1;
+  const double sums = gathers ? 2 * k_half_bytes * number(workload.shape.hidden_size) : 0;
+  return rows_of(workload) * (whole_layer_bytes(workload, kind) + sums);
 }
 
 double layer_weights(const ModelSpec& m) {
