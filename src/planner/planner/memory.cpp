@@ -72,7 +72,12 @@ double deepspeed_gradients(const Workload& workload, const RankWeights& weights)
 // the unsharded gradients over its micro-batches.
 void add_fp32_shards(MemoryEstimate& memory, const Workload& workload, double weights) {
   memory.weights = 0;
-  if (workload.layout.pipeline == 1) return;
+  if (workload.layout.pipeline == 1) {
+    // the table that makes the scores, and its gradient
+    memory.gathered += 2 * k_half_bytes * static_cast<double>(workload.shape.vocab_size * workload.shape.hidden_size) /
+                       static_cast<double>(workload.layout.tensor);
+    return;
+  }
   memory.gathered = k_half_bytes * weights;
   memory.gradients += 4 * weights;
 }
@@ -101,7 +106,7 @@ void add_states(MemoryEstimate& memory, const Workload& workload, const RankWeig
   memory.weights = workload.weight_bytes * share(Sharding::weights);
   memory.gradients = gradient_bytes(workload) * share(Sharding::gradients);
   memory.master_weights = workload.keeps_masters ? 4 * share(Sharding::optimizer) : 0;
-  memory.moments = 2 * workload.moment_bytes * share(Sharding::optimizer);
+  memory.moments = 2 * workload.moment_bytes * share(Sharding::optimizer) * (1 - workload.offloaded_moments);
   if (workload.family->deepspeed_states) memory.gradients = deepspeed_gradients(workload, weights);
   if (sharding == Sharding::weights) memory.gathered = 2 * k_half_bytes * largest_layer_weights(workload);
   if (workload.family->fp32_shards) add_fp32_shards(memory, workload, all);

@@ -45,6 +45,9 @@ std::optional<ModelSpec> shape_from_count(const PublishedRow& row) {
 
 // The vocabulary whose table of embeddings brings the printed parameter count about: GPT-2's, padded, or BLOOM's.
 double assume_vocabulary(const PublishedRow& row, const ModelSpec& model) {
+  constexpr std::pair<std::string_view, double> k_named[] = {{"qwen3", 151936}, {"llama 3", 128256}};
+  for (const auto& [name, vocabulary] : k_named)
+    if (mentions(lower_text(row.cell("model")), name)) return vocabulary;
   const auto count = parse_printed_count(row.cell("params"));
   if (!count) return k_gpt2_vocabulary;
   const auto off = [&](double vocabulary) {
@@ -270,6 +273,12 @@ int64_t assume_micro_batch(const Workload& workload) {
   return size;
 }
 
+// What a GPU keeps does not depend on how many micro-batches follow.
+bool prints_memory_alone(const PublishedRow& row) {
+  return !row.cell("mem").empty() && row.cell("tokens_per_s").empty() && row.cell("tokens_per_s_per_gpu").empty() &&
+         row.cell("step_time_s").empty() && row.cell("tflops_per_gpu").empty() && row.cell("mfu_pct").empty();
+}
+
 int64_t read_global_batch(const PublishedRow& row, const Workload& workload) {
   const Layout& layout = workload.layout;
   if (const auto global = count_cell(row, "gbs")) return *global;
@@ -277,6 +286,7 @@ int64_t read_global_batch(const PublishedRow& row, const Workload& workload) {
     return std::min(*each * layout.data, k_max_batch);
   const auto micro = count_cell(row, "mbs"), steps = count_cell(row, "ga");
   const bool once = layout.pipeline == 1 || workload.family->operator_recompute;
+  if (prints_memory_alone(row)) return std::min(4 * layout.pipeline * layout.data * micro.value_or(1), k_max_batch);
   if (!micro || (!steps && !once)) return 0;
   const double product = static_cast<double>(*micro) * static_cast<double>(steps.value_or(1) * layout.data);
   return product <= k_max_batch ? static_cast<int64_t>(product) : 0;
@@ -289,7 +299,8 @@ std::string read_batch(PublishedWorkload& read, const PublishedRow& row) {
   workload.global_batch = read_global_batch(row, workload);
   if (workload.global_batch < 1) return "no batch";
   const auto micro = count_cell(row, "mbs");
-  layout.micro_batch = micro.value_or(assume_micro_batch(workload));
+  const bool alone = prints_memory_alone(row) && !count_cell(row, "gbs");
+  layout.micro_batch = micro.value_or(alone ? 1 : assume_micro_batch(workload));
   if (!micro) read.assumptions.push_back(fmt::format("MBS {}", layout.micro_batch));
   // torchtitan's local batch is cut into micro-batches of one sequence where there is a pipeline.
   if (workload.family->operator_recompute && layout.pipeline > 1) layout.micro_batch = 1;

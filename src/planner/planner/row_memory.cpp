@@ -60,6 +60,8 @@ void read_memory_settings(PublishedWorkload& read, const PublishedRow& row) {
   // FP8_ACT=1 in all its LoRA configurations that do not cut the sequence (mlcommons/training_results_v5.0 at 0fdc28f)
   const Layout& layout = workload.layout;
   workload.stores_narrow = narrow && workload.trains_adapters && layout.context * layout.tensor == 1;
+  if (const auto share = find_in_notes(row, "(100|[1-9]?[0-9])% of the optimizer on the CPU"); !share.empty())
+    workload.offloaded_moments = std::stod(share[0]) / 100;
   // torchao's table of H100 was measured with torchtitan 0.0.2 (docs/source/workflows/training.md at 36027d8)
   const bool early = mentions(source, "pytorch/ao") && read.machine.architecture == "hopper";
   workload.compiled_loss = !early && !mentions(source, "_2024") && !mentions(source, "2410.06511");
