@@ -77,13 +77,20 @@ bool prints_layout(const PublishedRow& row, const Workload& workload, int64_t gp
 // Layers that a pipeline cannot share evenly, but could with embedding and loss among them.
 bool needs_ends_as_layers(int64_t layers, int64_t chunks) { return layers % chunks != 0 && (layers + 2) % chunks == 0; }
 
+// What a GPU keeps does not depend on how many micro-batches follow. Without a batch a step's time says nothing.
+bool prints_memory_alone(const PublishedRow& row) {
+  return !row.cell("mem").empty() && row.cell("gbs").empty() && row.cell("ga").empty() &&
+         row.cell("tokens_per_s").empty() && row.cell("tokens_per_s_per_gpu").empty() &&
+         row.cell("tflops_per_gpu").empty() && row.cell("mfu_pct").empty();
+}
+
 void read_chunks(PublishedWorkload& read, const PublishedRow& row) {
   Workload& workload = read.workload;
   Layout& layout = workload.layout;
   layout.chunks = count_cell(row, "vp").value_or(1);
   const int64_t units = workload.shape.num_layers;
   layout.ends_as_layers = needs_ends_as_layers(units, layout.pipeline * layout.chunks);
-  if (count_cell(row, "vp") || layout.pipeline <= 1) return;
+  if (count_cell(row, "vp") || layout.pipeline <= 1 || prints_memory_alone(row)) return;
   const int64_t layers = std::max<int64_t>(1, (units + (layout.ends_as_layers ? 2 : 0)) / layout.pipeline);
   layout.chunks = workload.family->chunks == 0 ? layers : std::min(workload.family->chunks, layers);
   if (layout.chunks > 1) read.assumptions.push_back(fmt::format("VP {}", layout.chunks));
@@ -273,12 +280,6 @@ int64_t assume_micro_batch(const Workload& workload) {
   return size;
 }
 
-// What a GPU keeps does not depend on how many micro-batches follow.
-bool prints_memory_alone(const PublishedRow& row) {
-  return !row.cell("mem").empty() && row.cell("tokens_per_s").empty() && row.cell("tokens_per_s_per_gpu").empty() &&
-         row.cell("step_time_s").empty() && row.cell("tflops_per_gpu").empty() && row.cell("mfu_pct").empty();
-}
-
 int64_t read_global_batch(const PublishedRow& row, const Workload& workload) {
   const Layout& layout = workload.layout;
   if (const auto global = count_cell(row, "gbs")) return *global;
@@ -299,8 +300,7 @@ std::string read_batch(PublishedWorkload& read, const PublishedRow& row) {
   workload.global_batch = read_global_batch(row, workload);
   if (workload.global_batch < 1) return "no batch";
   const auto micro = count_cell(row, "mbs");
-  const bool alone = prints_memory_alone(row) && !count_cell(row, "gbs");
-  layout.micro_batch = micro.value_or(alone ? 1 : assume_micro_batch(workload));
+  layout.micro_batch = micro.value_or(prints_memory_alone(row) ? 1 : assume_micro_batch(workload));
   if (!micro) read.assumptions.push_back(fmt::format("MBS {}", layout.micro_batch));
   // torchtitan's local batch is cut into micro-batches of one sequence where there is a pipeline.
   if (workload.family->operator_recompute && layout.pipeline > 1) layout.micro_batch = 1;
@@ -337,7 +337,7 @@ PublishedWorkload read_published_workload(const PublishedRow& printed) {
   read.weak = completed.weak.empty() ? weakness_of(row) : completed.weak;
   read_memory_settings(read, row);
   read_memory(read, row);
-  if (const auto rate = printed_rate(read, row, *gpus))
+  if (const auto rate = printed_rate(read, row, *gpus); rate && !prints_memory_alone(row))
     read.tokens_per_second_per_gpu = *rate;
   else
     read.missing = "no rate";
