@@ -84,7 +84,7 @@ Workload workload_of(const PlanRequest& request) {
   workload.moment_bytes = request.moment_bytes, workload.offload = request.offload;
   workload.scaled_by_row = request.recipe == Recipe::rowwise, workload.scaled_by_block = request.recipe == Recipe::mx;
   workload.routing = request.routing, workload.dispatcher = request.dispatcher;
-  if (request.shape.is_sparse()) workload.expert_load = request.expert_load;
+  workload.expert_load = request.expert_load;
   return workload;
 }
 

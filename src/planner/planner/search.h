@@ -42,7 +42,7 @@ struct PlanRequest {
   // Of a sparse model.
   std::optional<Routing> routing = {};
   std::optional<Dispatcher> dispatcher = {};
-  double expert_load = 1;
+  double expert_load = 0;  // 0: not stated
 };
 
 struct RankedLayout {

@@ -71,6 +71,8 @@ SpecWorkload workload_of(const TrainSpec& spec, Framework framework, Platform pl
   workload.keeps_masters = spec.optimizer.master_weights;
   workload.moment_bytes = spec.optimizer.moments == MomentFormat::bf16 ? 2 : 4;
   workload.offload = spec.offload.value_or(Offload::none);
+  if (spec.model.is_sparse()) workload.routing = spec.routing.value_or(Routing::learned);
+  workload.dispatcher = spec.dispatcher;
   workload.on_gpu = platform != Platform::cpu;
   workload.family = find_family(enum_name(framework));
   if (workload.family == nullptr) workload.family = find_family("megatron_core");  // where nothing is predicted

@@ -17,6 +17,7 @@
 #include "planner/search.h"
 #include "planner/stated_figures.h"
 #include "process/process.h"
+#include "run/expert_question.h"
 #include "spec/hardware_catalogue.h"
 #include "telemetry/gpu_libraries.h"
 #include "telemetry/machine.h"
@@ -191,11 +192,13 @@ class QuestionReader {
     common_.family = &require_family(options_.framework);
     planner::keep_to_launcher(common_, options_.framework);
     common_.zero_bubble = options_.zero_bubble;
+    take_expert_options(common_, options_, experiment_);
     common_.precision = planner::parse_plan_precision(options_.precision, "--precision", has_processor());
     for (const planner::Machine& machine : machines_) {
       require_trainer_of(machine, *common_.family);
       require_launchable(machine, options_.framework);
     }
+    take_recipe(common_, options_, machines_);
     for (const planner::Machine& machine : machines_)
       if (machine.peak(common_.precision) <= 0)
         throw Error(
