@@ -156,6 +156,7 @@ double time_repeated(const Workload& workload, const LayerTime& layer) {
     case Recompute::full: return workload.recomputed_share * layer.total().forward;
     case Recompute::selective: break;
   }
+  if (!workload.recomputed_modules.empty()) return workload.recomputed_share * layer.products.forward;
   if (workload.selects_operators()) return workload.recomputed_share * layer.products.forward / 2;
   return workload.family->fused_attention ? 0 : layer.attention.forward;
 }
