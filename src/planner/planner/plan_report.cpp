@@ -193,6 +193,8 @@ PlanLine describe_plan(const RankedLayout& plan, const PlanRequest& request) {
   if (sparse) line.expert_ranks = l.expert, line.expert_tensor_ranks = l.expert_tensor;
   line.layers_of_places = plan.workload.layers_of_places;
   line.pipeline_layout = stated_stages(plan.workload);
+  if (l.recompute == Recompute::selective && !plan.workload.recomputed_modules.empty())
+    line.recompute_modules = plan.workload.recomputed_modules;
   line.accumulation = plan.workload.global_batch / (l.data * l.micro_batch);
   line.memory_bytes = plan.memory.total();
   for (const auto& [part, bytes] : plan.memory.parts()) line.bytes[part] = bytes;

@@ -13,9 +13,10 @@ namespace tprimat::planner {
 // One layout as `tprimat plan` shows it.
 struct PlanLine : Layout {
   int64_t accumulation = 1;
-  std::optional<int64_t> expert_ranks, expert_tensor_ranks;  // of a sparse model
-  std::vector<int64_t> layers_of_places;                     // of each chunk, where they are listed
-  std::optional<std::string> pipeline_layout;                // the same as configurations state it
+  std::optional<int64_t> expert_ranks, expert_tensor_ranks;        // of a sparse model
+  std::vector<int64_t> layers_of_places;                           // of each chunk, where they are listed
+  std::optional<std::string> pipeline_layout;                      // the same as configurations state it
+  std::optional<std::vector<RecomputedModule>> recompute_modules;  // of selective recomputation, where they are named
   bool on_frontier = false;
   double step_seconds = 0, tokens_per_second_per_gpu = 0, mfu = 0;
   double memory_bytes = 0;
@@ -39,6 +40,7 @@ struct PlanLine : Layout {
         field("gradient_accumulation_steps", &P::accumulation, "GA"),
         field("sharding", &P::sharding, "state sharded over data-parallel ranks"),
         field("recompute", &P::recompute, "activation recomputation"),
+        field("recompute_modules", &P::recompute_modules, "parts of a layer that selective recomputation repeats"),
         field("on_frontier", &P::on_frontier, "on the Pareto frontier: no layout beats it in every figure compared"),
         field("step_seconds", &P::step_seconds, "predicted"),
         field("tokens_per_second_per_gpu", &P::tokens_per_second_per_gpu, "predicted"),

@@ -169,6 +169,14 @@ std::string render_training(const PlanRequest& request, const PlanLine& line) {
   return text;
 }
 
+std::string render_modules(const PlanLine& line) {
+  if (!line.recompute_modules) return "";
+  std::string names;
+  for (const RecomputedModule each : *line.recompute_modules)
+    names += (names.empty() ? "" : ", ") + std::string(enum_name(each));
+  return fmt::format(", recompute_modules: [{}]", names);
+}
+
 std::string render_heading(const PlanRequest& request, const PlanLine& line) {
   return fmt::format(
       "# {} on {} x {} by {}: predicted {} per step, {} tokens/s/GPU, {} of {} per GPU.\n"
@@ -198,8 +206,8 @@ std::string render_planned_config(const PlanRequest& request, const PlanLine& li
                       request.machine.id, request.gpus);
   text += render_model(model, key, planned, request.sequence_length);
   text += render_training(request, line) + render_layout(line, platform, key);
-  return text + fmt::format("platform_optimizations:\n  {}: {{precision: {}, recompute: {}}}\n", enum_name(platform),
-                            enum_name(precision), enum_name(line.recompute));
+  return text + fmt::format("platform_optimizations:\n  {}: {{precision: {}, recompute: {}{}}}\n", enum_name(platform),
+                            enum_name(precision), enum_name(line.recompute), render_modules(line));
 }
 
 }  // namespace tprimat::planner
