@@ -13,8 +13,9 @@ namespace {
 
 // Whose memory is not counted.
 std::string uncountable(const Workload& workload) {
-  if (workload.shape.mamba) return "a hybrid with state-space layers";
-  return workload.family->own_trainer ? unpredictable(workload.shape) : "";
+  if (!workload.family->own_trainer) return unpredictable(workload.shape);
+  if (workload.shape.experts) return "a mixture of experts";
+  return workload.shape.latent_attention ? "a model with latent attention" : unpredictable(workload.shape);
 }
 
 // What published tables call DeepSpeed trained with dropout and unfused attention; here both are otherwise.

@@ -178,8 +178,6 @@ inline std::optional<std::string> stated_stages(const Workload& workload) {
 
 // Why the planner does not predict a shape; empty for one that it does.
 inline std::string unpredictable(const ModelSpec& shape) {
-  if (shape.experts) return "a mixture of experts";
-  if (shape.latent_attention) return "a model with latent attention";
   return shape.mamba ? "a hybrid with state-space layers" : "";
 }
 
