@@ -85,9 +85,14 @@ ExpectedRate RateBelief::range(std::string basis) const {
   return {middle, middle / factor, middle * factor, std::move(basis)};
 }
 
-MfuLimit limit_of(const RunFacts& facts) {
+MfuLimit limit_of(const RunFacts& stated) {
   constexpr double k_margin = 1.05;     // parts and libraries differ from the one that was measured
   constexpr double k_unmeasured = 0.9;  // of a peak that no measurement stands beside
+  RunFacts facts = stated;
+  if (!facts.precision_stated)  // the fastest that it may have been
+    for (const PlanPrecision each : {PlanPrecision::fp8, PlanPrecision::fp4})
+      if (facts.machine.peak(each) > facts.peak()) facts.precision = each;
+  const double scale = facts.peak() / stated.peak();
   const auto part = find_hardware(facts.machine.id);
   const double peak = facts.peak();
   const double half = part ? best_rate(*part, Precision::bf16, facts.machine.peak_16) : 0;
@@ -99,7 +104,7 @@ MfuLimit limit_of(const RunFacts& facts) {
   const double share = fp8_share(break_down(facts.shape, {facts.sequence_length, true, 0}));
   const double fast = low > 0 ? std::max(std::min(1.0, k_margin * low), 0.75) : k_unmeasured;
   const double slow = facts.machine.peak_16 / peak * k_unmeasured;
-  return {1 / (share / fast + (1 - share) / slow),
+  return {scale / (share / fast + (1 - share) / slow),
           fmt::format("products in {}, attention and head in 16 bits", enum_name(facts.precision))};
 }
 

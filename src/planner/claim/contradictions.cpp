@@ -27,7 +27,8 @@ class Contradictions {
 
   // `factor`: of the ratio; `rate_factor`: by which the claim's tokens/s are too high.
   bool offer(const Ratio& ratio, Mistake mistake, double factor, double rate_factor, const std::string& meaning) {
-    if (factor <= 0 || is_close(factor, 1) || !is_close(ratio.value, factor)) return false;
+    constexpr double k_worth = 0.04;  // of a factor's logarithm
+    if (factor <= 0 || std::fabs(std::log(factor)) < k_worth || !is_close(ratio.value, factor)) return false;
     const double rate = claim_.rate / rate_factor;
     const double times = std::max(ratio.value, 1 / ratio.value);
     found_.push_back({mistake,
@@ -97,6 +98,7 @@ bool offer_counts(Contradictions& found, const ClaimCase& claim, const StatedFlo
   const double per_token = stated.flops_per_second / claim.rate;
   const auto offer = [&](Mistake mistake, double flops, const char* meaning) {
     const double expected = flops_by(work, claim.convention);
+    if (mistake == Mistake::recompute_counted && per_token < expected) return false;
     return is_close(per_token, flops) &&
            found.offer({stated.name, "the rate", per_token / expected}, mistake, per_token / expected, 1, meaning);
   };

@@ -19,7 +19,8 @@ constexpr double k_precision = 0.30, k_half_formats = 0.02;
 constexpr double k_part = 0.12, k_architecture = 0.30, k_vendor = 0.45;
 constexpr double k_per_doubled_gpus = 0.025, k_per_doubled_length = 0.06;
 constexpr double k_recompute = 0.15, k_routing = 0.25, k_adapters = 0.5;
-constexpr double k_unstated = 0.06;
+constexpr double k_unstated = 0.06, k_open_precision = 0.25;
+constexpr double k_fewer_layers = 0.35;  // embedding and head weigh more in a proxy
 constexpr double k_too_far = 0.75;
 
 bool is_amd(const Machine& machine) { return machine.id.starts_with("MI"); }
@@ -57,6 +58,7 @@ void compare_machines(Differences& found, const RunFacts& claim, const RunFacts&
 }
 
 void compare_precisions(Differences& found, const RunFacts& claim, const RunFacts& run) {
+  if (claim.precision_stated != run.precision_stated) found.add(k_open_precision, "precision not stated");
   if (claim.precision == run.precision) return;
   const auto is_half = [](PlanPrecision p) { return p == PlanPrecision::bf16 || p == PlanPrecision::fp16; };
   const bool halves = is_half(claim.precision) && is_half(run.precision);
@@ -84,6 +86,8 @@ void compare_programs(Differences& found, const RunFacts& claim, const RunFacts&
 }
 
 void compare_settings(Differences& found, const RunFacts& claim, const RunFacts& run) {
+  if (claim.has_fewer_layers != run.has_fewer_layers)
+    found.add(k_fewer_layers, run.has_fewer_layers ? "fewer layers than the model" : "all layers");
   if (claim.trains_adapters != run.trains_adapters)
     found.add(k_adapters, run.trains_adapters ? "adapters (LoRA)" : "all weights trained");
   if (claim.recompute && run.recompute && claim.recompute != run.recompute)

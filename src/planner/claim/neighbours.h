@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "claim/published_run.h"
+#include "result/run_result.h"
 
 namespace tprimat::planner {
 
@@ -49,6 +50,11 @@ struct PublishedStanding {
 };
 std::optional<PublishedStanding> standing_of(const RunFacts& facts, double tokens_per_second_per_gpu,
                                              const std::vector<PublishedRun>& runs);
+
+// The same of a result, against the built-in tables. Nothing for a processor, for a GPU without published runs of this
+// kind and for a run without rate, shape or precision.
+std::optional<PublishedStanding> standing_of(const RunResult& result);
+std::optional<PublishedStanding> standing_of(const RunResult& result, double tokens_per_second_per_gpu);
 
 // "38.1 % MFU: 70 % of what the best of 12 published runs of this kind reach"
 std::string describe_standing(const PublishedStanding& standing);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "published/built_in_tables.h"
 #include "published/cells.h"
 
@@ -34,12 +36,19 @@ std::string read_machine(RunFacts& facts, const PublishedRow& row) {
   return "";
 }
 
+// MLPerf's submitters train in FP8 where the GPU can.
+void assume_precision(RunFacts& facts) {
+  facts.precision_stated = false;
+  if (mentions(lower_text(facts.framework), "mlperf") && facts.machine.peak_8 > 0) facts.precision = PlanPrecision::fp8;
+}
+
 std::string read_number_format(ReadFacts& read, const PublishedRow& row) {
   const PublishedWorkload& planned = read.planned;
   const bool known = planned.workload.family != nullptr && !planned.machine.id.empty();
   const auto precision = known ? std::optional(planned.workload.precision) : read_precision(row);
   if (!precision || read.facts.machine.peak(*precision) <= 0) return "no known peak for its precision";
   read.facts.precision = *precision;
+  if (row.cell("precision").empty()) assume_precision(read.facts);
   return "";
 }
 
@@ -55,10 +64,31 @@ std::string read_shape(ReadFacts& read, const std::optional<ModelSpec>& shape) {
   return "";
 }
 
-int64_t read_length(const ReadFacts& read) {
-  if (read.planned.workload.sequence_length > 0) return read.planned.workload.sequence_length;
+// Where no length is stated: that which other figures of the row follow from best.
+int64_t following_length(const ReadFacts& read, const PublishedRow& row) {
+  const auto whole = parse_printed(row.cell("tokens_per_s")), step = parse_printed(row.cell("step_time_s"));
+  const auto flops = parse_printed(row.cell("tflops_per_gpu"));
+  const auto batch = static_cast<double>(read.facts.global_batch), gpus = static_cast<double>(read.facts.gpus);
+  double best = std::log(1.5);
+  int64_t found = 0;
+  for (const SequenceChoice& choice : read.inputs.sequences) {
+    const auto length = static_cast<double>(choice.length);
+    double off = best;
+    if (whole && step && batch > 0)
+      off = std::fabs(std::log(whole->value * step->value / batch / length));
+    else if (flops && step && batch > 0 && gpus > 0)
+      off = std::fabs(std::log(flops->value * 1e12 * step->value * gpus / batch / length /
+                               flops_by({read.facts.shape, choice.length, false}, Convention::causal)));
+    if (off < best) best = off, found = choice.length;
+  }
+  return found;
+}
+
+int64_t read_length(const ReadFacts& read, const PublishedRow& row) {
   for (const SequenceChoice& choice : read.inputs.sequences)
     if (choice.deviation.empty()) return choice.length;
+  if (const int64_t length = following_length(read, row); length > 0) return length;
+  if (read.planned.workload.sequence_length > 0) return read.planned.workload.sequence_length;
   return read.inputs.sequences.empty() ? 0 : read.inputs.sequences.front().length;
 }
 
@@ -83,11 +113,12 @@ ReadFacts read_facts(const PublishedRow& row, const std::optional<ModelSpec>& sh
   facts.trains_adapters = read.inputs.tuning == TuningKind::adapters;
   facts.routing = read_routing(row);
   facts.recompute = read.inputs.recompute;
+  facts.has_fewer_layers = read.inputs.own_layers != 0 || mentions(lower_text(row.cell("notes")), "proxy");
   read.missing = read_machine(facts, row);
   if (read.missing.empty()) read.missing = read_number_format(read, row);
   if (read.missing.empty()) read.missing = read_shape(read, shape);
   if (!read.missing.empty()) return read;
-  facts.sequence_length = read_length(read);
+  facts.sequence_length = read_length(read, row);
   if (facts.sequence_length <= 0) read.missing = "no sequence length";
   return read;
 }

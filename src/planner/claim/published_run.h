@@ -18,11 +18,13 @@ struct RunFacts {
   double parameters = 0, active_parameters = 0;
   Machine machine;
   PlanPrecision precision = PlanPrecision::bf16;
+  bool precision_stated = true;
   int64_t sequence_length = 0, gpus = 0;  // 0: not stated
   int64_t global_batch = 0;               // sequences; 0: not stated
   std::string framework;                  // as written; may be empty
   const Family* family = nullptr;         // nullptr: not in the planner's list
   bool trains_adapters = false;
+  bool has_fewer_layers = false;       // a proxy, cut down from the model that it is named for
   std::optional<Routing> routing;      // of experts, where stated
   std::optional<Recompute> recompute;  // where stated
 

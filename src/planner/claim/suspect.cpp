@@ -28,7 +28,7 @@ void add_counted(std::vector<Candidate>& all, const ClaimCase& claim) {
   const CountedWork work = claim.facts().work();
   const double counted = flops_by(work, claim.convention);
   all.push_back({Mistake::sparse_peak, 2, 0.08});
-  if (claim.kind == FigureKind::utilization) all.push_back({Mistake::sparse_peak, 0.5, 0.03});
+  if (claim.kind == FigureKind::utilization) all.push_back({Mistake::sparse_peak, 0.5, 0.01});
   if (claim.convention == Convention::causal)
     all.push_back({Mistake::other_convention, flops_by(work, Convention::full) / counted, 0.03});
   if (counts_model_alone(claim.convention) && claim.facts().recompute != Recompute::none)
