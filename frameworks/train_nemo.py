@@ -68,7 +68,8 @@ def layout_settings(experiment):
             "virtual_pipeline_model_parallel_size": stages if stages > 1 else None,
             "account_for_embedding_in_pipeline_split": layout.embedding_and_loss_as_layers,
             "account_for_loss_in_pipeline_split": layout.embedding_and_loss_as_layers,
-            "pipeline_model_parallel_layout": None, "context_parallel_size": layout.context_parallel_size,
+            "pipeline_model_parallel_layout": getattr(layout, "pipeline_layout", None),
+            "context_parallel_size": layout.context_parallel_size,
             "expert_model_parallel_size": 1,
             "sequence_parallel": layout.sequence_parallel and layout.tensor_model_parallel_size > 1}
 

@@ -6,6 +6,7 @@
 #include "cli/verbs.h"
 #include "command_line/value_checks.h"
 #include "config/experiment.h"
+#include "published/built_in_tables.h"
 #include "published/validate.h"
 #include "run/forecast.h"
 #include "spec/flop_breakdown.h"
@@ -83,7 +84,8 @@ FlopReport count_flops(const Session& session, const EstimateOptions& options) {
 
 ExitStatus validate_tables(const Session& session, const std::vector<std::string>& paths) {
   std::vector<planner::TableCheck> checks;
-  for (const std::string& path : paths) checks.push_back(planner::validate_table(planner::load_published_table(path)));
+  for (const planner::PublishedTable& table : planner::load_published_tables(paths))
+    checks.push_back(planner::validate_table(table));
   print_result(session.json ? print_json(to_json(checks)) : planner::render_validation(checks));
   return ExitStatus::done;
 }
@@ -153,8 +155,9 @@ void add_estimate_verb(CommandLine& program, Session& session) {
       ->check(number_from(1, 1 << 16))
       ->needs(flops);
   add_memory_options(*verb, options->memory, flops);
-  verb->add_option("--validate", options->tables,
-                   "Recompute the TFLOP/s, MFU and HFU printed in these tab-separated tables")
+  verb->add_option(
+          "--validate", options->tables,
+          "Recompute the TFLOP/s, MFU and HFU printed in these tab-separated tables (published: the built-in ones)")
       ->type_name("TABLE")
       ->excludes(flops);
   verb->callback([&session, options] { session.action = [&session, options] { return estimate(session, *options); }; });

@@ -22,6 +22,31 @@ Check stated() {
   };
 }
 
+void add_machine_options(CommandLine& verb, suite::MachineOptions& options) {
+  verb.add_option("--machine", options.probes,
+                  "Plan for a cluster of nodes like the one that these outputs of tprimat probe --json measured")
+      ->type_name("LIST")
+      ->allow_extra_args(false);
+  verb.add_option("--network-gbps", options.network_gbps,
+                  "With --machine: network between nodes, per GPU and direction; of CPUs per node (default: the "
+                  "catalogue's)")
+      ->type_name("GBIT/S")
+      ->check(number_from(1e-3, 1e6));
+  verb.add_option("--link-bandwidth", options.link_gb,
+                  "With --machine: links inside a node, per GPU and direction (default: measured, or the catalogue's)")
+      ->type_name("GB/S")
+      ->check(number_from(1e-3, 1e6));
+  verb.add_option("--memory-gb", options.memory_gb,
+                  "With --machine: memory of a GPU; of CPUs of a node (default: measured, or the catalogue's)")
+      ->type_name("GB")
+      ->check(number_from(1e-3, 1e6));
+  verb.add_option("--gpus-per-node", options.gpus_per_node,
+                  "With --machine: GPUs that fast links join; of CPUs ranks per node (default: the catalogue's, or all "
+                  "ranks)")
+      ->type_name("N")
+      ->check(number_from(int64_t{1}, int64_t{1} << 20));
+}
+
 void add_question_options(CommandLine& verb, PlanModelRequest& request) {
   suite::PlanModelOptions& options = request.question;
   verb.add_option("--scaling", options.scaling, "Show scaling efficiency: weak (--gbs grows with the GPUs) or strong")
@@ -85,6 +110,7 @@ void add_plan_model_options(CommandLine& verb, PlanModelRequest& request) {
   verb.add_option("--gpus", options.gpus, "Number of GPUs: 64, 8,16,64 or 8..16384")
       ->type_name("LIST")
       ->allow_extra_args(false);
+  add_machine_options(verb, options.machine);
   verb.add_option("--framework", options.framework, "Framework to predict: megatron_core, fsdp2, nanotron, ...")
       ->type_name("NAME")
       ->capture_default_str();

@@ -12,10 +12,12 @@
 #include "command_line/output_target.h"
 #include "command_line/value_checks.h"
 #include "compare/planner_inputs.h"
-#include "planner/plan_validation.h"
+#include "planner/cross_validation.h"
 #include "process/process.h"
+#include "published/built_in_tables.h"
 #include "report/draw_plot.h"
 #include "report/plan_plots.h"
+#include "text/choice.h"
 #include "text/json_fields.h"
 
 namespace tprimat::cli {
@@ -27,15 +29,18 @@ constexpr const char* k_plan_examples =
     "  tprimat plan llama3.1_8b --gpu H100,B200 --gpus 8..512 --scaling strong\n"
     "  tprimat plan llama3.1_8b --gpu H100 --gpus 8..512 --tokens 15T --price 2.5 --target-days 60\n"
     "  tprimat plan llama3.1_8b --gpu H100 --gpus 64 --gbs 512 --seq 8192 --yaml\n"
+    "  tprimat plan llama3.1_8b --machine probe.json --gpus 64     a cluster of nodes like the measured one\n"
     "  tprimat plan --validate results.tsv --rows                  planner errors on published measurements\n"
+    "  tprimat plan --validate published                           the same on the built-in ones\n"
     "  tprimat plan --calibrate results.tsv --output parameters.tsv\n"
     "  tprimat plan llama3.1_8b --gpu H100 --gpus 64 --parameters parameters.tsv\n";
 
 struct PlanOptions {
   PlanModelRequest model;
   std::vector<std::string> tables, calibration;
-  std::string output, parameters;
+  std::string output, parameters, intervals;
   int64_t folds = 0;
+  std::string folds_by = "rows";
   bool rows = false;
 };
 
@@ -43,19 +48,6 @@ struct PlanOptions {
 planner::PlannerSettings load_settings(const PlanOptions& options, const suite::Experiment& experiment) {
   return planner::load_planner_settings(options.parameters.empty() ? experiment.planner_parameters
                                                                    : options.parameters);
-}
-
-Json validation_json(const std::vector<planner::PlannedTable>& tables) {
-  Json document = Json::object();
-  document["tables"] = to_json(tables);
-  document["together"] = to_json(planner::join_errors(tables));
-  return document;
-}
-
-std::vector<planner::PublishedTable> load_tables(const std::vector<std::string>& paths) {
-  std::vector<planner::PublishedTable> tables;
-  for (const std::string& path : paths) tables.push_back(planner::load_published_table(path));
-  return tables;
 }
 
 std::vector<planner::PlannedTable> plan_tables(const std::vector<planner::PublishedTable>& tables,
@@ -80,22 +72,25 @@ struct Validated {
 ExitStatus print_validation(const Session& session, const PlanOptions& options, const Validated& validated) {
   const auto& [tables, inputs, parameters, before] = validated;
   if (!options.model.plot.empty()) draw_plans(tables, options.model.plot);
-  Json document = validation_json(tables);
-  std::string text = tables.empty() ? "" : planner::render_plan_validation(tables, options.rows);
+  const planner::ValidationReport report = planner::make_validation_report(tables);
+  Json document = to_json(report);
+  std::string text = tables.empty() ? "" : planner::render_plan_validation(report, options.rows);
   if (!inputs.results.empty()) {
     const planner::OwnResultsReport own = planner::report_own_results(inputs.results, parameters, before);
     document["results"] = to_json(own);
     text += (text.empty() ? "" : "\n") + planner::render_own_results(own);
   }
-  print_beside_output(session.json ? print_json(document) : text,
-                      names_stdout(options.output) || names_stdout(options.model.plot));
+  print_beside_output(session.json ? print_json(document) : text, names_stdout(options.output) ||
+                                                                      names_stdout(options.intervals) ||
+                                                                      names_stdout(options.model.plot));
   return ExitStatus::done;
 }
 
 ExitStatus validate_plans(const Session& session, const PlanOptions& options) {
   const results::PlanInputs inputs = results::sort_plan_inputs(options.tables);
   const planner::ParameterSet parameters = load_settings(options, load_session_config(session).experiment).parameters;
-  return print_validation(session, options, {plan_tables(load_tables(inputs.tables), parameters), inputs, parameters});
+  return print_validation(session, options,
+                          {plan_tables(planner::load_published_tables(inputs.tables), parameters), inputs, parameters});
 }
 
 std::string list_reasons(const std::map<std::string, int64_t>& reasons) {
@@ -126,8 +121,9 @@ void tell_use(const PlanOptions& options) {
 
 ExitStatus calibrate_plans(const Session& session, const PlanOptions& options) {
   require_no_input(options.output, options.calibration, "--output");
+  require_no_input(options.intervals, options.calibration, "--intervals");
   const results::PlanInputs inputs = results::sort_plan_inputs(options.calibration);
-  const std::vector<planner::PublishedTable> tables = load_tables(inputs.tables);
+  const std::vector<planner::PublishedTable> tables = planner::load_published_tables(inputs.tables);
   const planner::ParameterSet before = load_settings(options, load_session_config(session).experiment).parameters;
   std::vector<planner::Observation> observations = inputs.observations();
   for (const planner::PublishedTable& table : tables) {
@@ -138,8 +134,13 @@ ExitStatus calibrate_plans(const Session& session, const PlanOptions& options) {
   const planner::ParameterSet fitted =
       inputs.tables.empty() ? planner::refine(before, observations) : planner::calibrate(before, observations);
   if (!options.output.empty()) write_output(options.output, planner::format_parameters(fitted));
+  if (!options.intervals.empty())
+    write_output(options.intervals, planner::format_intervals(planner::fit_intervals(tables, before)));
   const auto planned =
-      options.folds > 0 ? planner::cross_validate(tables, before, options.folds) : plan_tables(tables, fitted);
+      options.folds > 0
+          ? planner::cross_validate(tables, before,
+                                    {options.folds, parse_choice<planner::FoldsBy>(options.folds_by, "--folds-by")})
+          : plan_tables(tables, fitted);
   const ExitStatus status = print_validation(session, options, {planned, inputs, fitted, &before});
   tell_use(options);
   return status;
@@ -153,6 +154,7 @@ ExitStatus plan_asked_model(const Session& session, const PlanOptions& options) 
 void check_options(const Session& session, const PlanOptions& options) {
   require_one_on_stdout({{"--json", session.json},
                          {"--output -", names_stdout(options.output)},
+                         {"--intervals -", names_stdout(options.intervals)},
                          {"--plot -", names_stdout(options.model.plot)}});
   const bool reads_tables = !options.tables.empty() || !options.calibration.empty();
   if (options.rows && !reads_tables)
@@ -170,23 +172,42 @@ void add_parameter_options(CommandLine& verb, PlanOptions& options) {
       ->type_name("FILE");
 }
 
+void add_fold_options(CommandLine& verb, PlanOptions& options, Option* calibration) {
+  Option* folds =
+      verb.add_option("--folds", options.folds,
+                      "Cross-validate: split the rows into this many folds, predict each from a fit to the others")
+          ->type_name("N")
+          ->needs(calibration)
+          ->check(number_from(2, 1000));
+  verb.add_option(
+          "--folds-by", options.folds_by,
+          "What stays in one fold: near copies of rows, or all rows of a source, a model, a GPU, a program on a "
+          "GPU, a kind of model on an architecture, or an architecture")
+      ->choices(choices_of<planner::FoldsBy>())
+      ->capture_default_str()
+      ->needs(folds);
+  verb.add_option("--intervals", options.intervals,
+                  "Write the 80 % intervals of predictions, from the errors of rows that were not fitted; -: stdout")
+      ->type_name("FILE")
+      ->needs(calibration);
+}
+
 void add_table_options(CommandLine& verb, PlanOptions& options) {
   Option* validate = verb.add_option("--validate", options.tables,
-                                     "Predict the rows of these tables of published measurements, or these run results")
+                                     "Predict the rows of these tables of published measurements (published: the "
+                                     "built-in ones), or these run results")
                          ->type_name("TABLE|DIR|FILE");
-  Option* calibration = verb.add_option("--calibrate", options.calibration,
-                                        "Fit the parameters to these tables, or to run results (files or folders)")
-                            ->type_name("TABLE|DIR|FILE")
-                            ->excludes(validate);
+  Option* calibration =
+      verb.add_option("--calibrate", options.calibration,
+                      "Fit the parameters to these tables (published: the built-in ones), or to run results "
+                      "(files or folders)")
+          ->type_name("TABLE|DIR|FILE")
+          ->excludes(validate);
   verb.add_option("--output", options.output, "Write the fitted parameters to this file; -: stdout")
       ->type_name("FILE")
       ->needs(calibration);
   verb.add_flag("--rows", options.rows, "Show every row, not only the summary of errors");
-  verb.add_option("--folds", options.folds,
-                  "Cross-validate: split the rows into this many folds, predict each from a fit to the others")
-      ->type_name("N")
-      ->needs(calibration)
-      ->check(number_from(2, 1000));
+  add_fold_options(verb, options, calibration);
 }
 
 }  // namespace

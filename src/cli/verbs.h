@@ -18,6 +18,7 @@ void add_probe_verb(CommandLine& program, Session& session);
 void add_profile_verb(CommandLine& program, Session& session);
 void add_plan_verb(CommandLine& program, Session& session);
 void add_claim_verb(CommandLine& program, Session& session);
+void add_published_verb(CommandLine& program, Session& session);
 void add_estimate_verb(CommandLine& program, Session& session);
 void add_completion_verb(CommandLine& program, Session& session);
 void add_man_verb(CommandLine& program, Session& session);

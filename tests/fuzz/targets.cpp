@@ -211,7 +211,8 @@ void read_published(std::string_view bytes, const std::string&) {
   planner::PublishedTable table = planner::parse_published_table(bytes, "fuzz.tsv");
   table.rows.resize(std::min<size_t>(table.rows.size(), 2));
   CHECK(!planner::render_validation({planner::validate_table(table)}).empty());
-  CHECK(!planner::render_plan_validation({planner::plan_table(table, planner::built_in_parameters())}, true).empty());
+  const auto report = planner::make_validation_report({planner::plan_table(table, planner::built_in_parameters())});
+  CHECK(!planner::render_plan_validation(report, true).empty());
 }
 
 void read_plan_parameters(std::string_view bytes, const std::string&) {

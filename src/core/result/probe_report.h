@@ -10,6 +10,9 @@
 
 namespace tprimat {
 
+// Format of the reports of `tprimat probe --json`. Older reports do not state it and are read as this one.
+inline constexpr int64_t k_probe_version = 1;
+
 enum class EndedBy { noise, time };
 
 struct Measured {
@@ -129,8 +132,10 @@ struct MemoryBandwidth {
 
 // The rates that this machine achieves.
 struct ProbeReport {
+  int64_t probe_version = k_probe_version;
   std::string cpu;  // as the processor gives it
   int64_t threads = 0;
+  std::optional<double> memory_bytes;          // that this machine and its limits leave to a training
   std::vector<GemmPeak> matmul;                // one per format that the CPU has instructions for
   std::vector<ProductFormat> no_instructions;  // the other formats
   MemoryBandwidth memory;
@@ -145,7 +150,9 @@ struct ProbeReport {
   static constexpr auto fields() {
     using P = ProbeReport;
     return field_list(
+        field("probe_version", &P::probe_version, "format of this report"),
         field("cpu", &P::cpu, "as the processor gives it"), field("threads", &P::threads, "threads that measured"),
+        field("memory_bytes", &P::memory_bytes, "installed memory, or the container's limit"),
         field("matmul", &P::matmul, "achievable matrix-product rate by number format"),
         field("no_instructions", &P::no_instructions, "number formats that this processor has no instructions for"),
         field("memory", &P::memory, "achievable memory bandwidth"));

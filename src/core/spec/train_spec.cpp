@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "spec/pipeline_layout.h"
 #include "text/json_fields.h"
 
 namespace tprimat {
@@ -131,14 +132,26 @@ void check_tensor_parallel(Findings& findings, const TrainSpec& spec) {
                   tensor, model.num_key_value_heads));
 }
 
-void check_pipeline(Findings& findings, const TrainSpec& spec) {
-  const int64_t num_layers = spec.model.num_layers;
-  const int64_t stages = spec.parallel.pipeline * spec.parallel.virtual_pipeline;
-  findings.require(spec.parallel.pipeline_units(num_layers) % stages == 0,
+// How the layers are cut: by the rule, or as stated.
+void check_stages(Findings& findings, const TrainSpec& spec) {
+  const ParallelSpec& layout = spec.parallel;
+  if (layout.pipeline_layout) {
+    const std::string fault =
+        find_layout_fault(*layout.pipeline_layout, spec.model, layout.pipeline, layout.virtual_pipeline);
+    findings.require(fault.empty(), fault);
+    return findings.require(!layout.ends_as_layers,
+                            "pipeline_layout and embedding_and_loss_as_layers contradict each other");
+  }
+  const int64_t num_layers = spec.model.num_layers, stages = layout.pipeline * layout.virtual_pipeline;
+  findings.require(layout.pipeline_units(num_layers) % stages == 0,
                    fmt::format("num_layers {}{} is not a multiple of pipeline_model_parallel_size {} x "
                                "virtual_pipeline_model_parallel_size {}",
-                               num_layers, spec.parallel.ends_as_layers ? " + embedding + loss" : "",
-                               spec.parallel.pipeline, spec.parallel.virtual_pipeline));
+                               num_layers, layout.ends_as_layers ? " + embedding + loss" : "", layout.pipeline,
+                               layout.virtual_pipeline));
+}
+
+void check_pipeline(Findings& findings, const TrainSpec& spec) {
+  check_stages(findings, spec);
   findings.require(!spec.parallel.ends_as_layers || spec.parallel.pipeline > 1,
                    "embedding_and_loss_as_layers needs pipeline_model_parallel_size above 1");
   findings.require(spec.parallel.virtual_pipeline == 1 || spec.parallel.pipeline > 1,

@@ -63,6 +63,7 @@ struct ParallelSpec {
   bool ends_as_layers = false;                // embedding and loss count as layers where the stages are cut
   std::optional<int64_t> expert = {};         // EP: ranks that share a layer's routed experts; it divides TP x CP x DP
   std::optional<int64_t> expert_tensor = {};  // ETP: ranks that split one routed expert
+  std::optional<std::string> pipeline_layout = {};  // what each chunk holds (spec/pipeline_layout.h); absent: by rule
   int64_t zero_stage = 0;  // state that the data-parallel ranks shard: 1 optimizer, 2 also gradients, 3 also weights
   int64_t expert_ranks() const { return expert.value_or(1); }
   int64_t expert_tensor_ranks() const { return expert_tensor.value_or(1); }
@@ -80,6 +81,8 @@ struct ParallelSpec {
         field("data_parallel_size", &P::data, "DP"), field("context_parallel_size", &P::context, "CP"),
         field("expert_model_parallel_size", &P::expert, "EP: ranks that share a layer's routed experts"),
         field("expert_tensor_parallel_size", &P::expert_tensor, "ETP: ranks that split one routed expert"),
+        field("pipeline_layout", &P::pipeline_layout,
+              "layers of each chunk of the pipeline, in Megatron-LM's notation; absent: equally many"),
         field("sequence_parallel", &P::sequence_parallel, "SP: norms split over the TP group"),
         field("embedding_and_loss_as_layers", &P::ends_as_layers,
               "the embedding and the loss count as one layer each when the pipeline splits the model"),

@@ -114,6 +114,7 @@ CollectiveReport measure_collectives(Communicator& group, Device& device, const 
   CHECK(group.size() > 1);
   CollectiveReport report;
   report.ranks = group.size();
+  report.device = device.name();
   for (const CollectiveKind kind : k_kinds)
     for (const int64_t bytes : sizes) report.rates.push_back(measure_collective(kind, bytes, {group, device}));
   report.how = fmt::format(

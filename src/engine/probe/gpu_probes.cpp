@@ -224,6 +224,7 @@ std::optional<double> measure_gpu_peak(const GpuMachine& machine, const GpuProbe
 GpuProbeReport run_gpu_probes(const GpuMachine& machine, const GpuProbePlan& plan, GpuWatch& watch) {
   GpuProbeReport report;
   report.gpu = machine.device->name();
+  report.memory_bytes = machine.device->free_bytes();
   const auto part = find_hardware(report.gpu);
   if (part) {
     report.part = part->id;

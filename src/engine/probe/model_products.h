@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "probe/product.h"
+#include "result/gpu_probe_report.h"
 #include "spec/model_spec.h"
 
 namespace tprimat::engine {
@@ -28,9 +29,6 @@ struct ModelProduct {
 std::vector<ModelProduct> model_products(const ModelSpec& model, int64_t tokens,
                                          double most_flops = k_max_product_flops);
 
-// How tokens are spread over a layer's experts: the same number for each; or a number that rises from expert to expert,
-// so that the last of E has 2·E / (E + 1) times the mean.
-enum class ExpertLoad { even, uneven };
 // Tokens of each expert, whose mean is `tokens`. Where that is a multiple of 16, as 8-bit formats need it, so are they.
 std::vector<int64_t> expert_tokens(ExpertLoad load, int64_t experts, int64_t tokens);
 

@@ -143,11 +143,23 @@ MemoryBandwidth measure_memory_bandwidth(int threads) {
       threads, {StreamKernel::read, StreamKernel::copy, StreamKernel::scale, StreamKernel::add, StreamKernel::triad});
 }
 
-ProbeReport run_cpu_probes(int threads) {
-  set_thread_count(threads);
+namespace {
+
+ProbeReport describe_processor() {
   ProbeReport report;
   report.cpu = cpu_name();
   report.threads = thread_count();
+  const MachineFacts machine = read_machine({});
+  if (machine.memory_bytes)
+    report.memory_bytes = std::min(*machine.memory_bytes, machine.memory_limit_bytes.value_or(*machine.memory_bytes));
+  return report;
+}
+
+}  // namespace
+
+ProbeReport run_cpu_probes(int threads) {
+  set_thread_count(threads);
+  ProbeReport report = describe_processor();
   for (const auto& [format, name] : EnumNames<ProductFormat>::values) {
     if (auto peak = measure_gemm_peak(format, threads))
       report.matmul.push_back(std::move(*peak));
@@ -160,9 +172,7 @@ ProbeReport run_cpu_probes(int threads) {
 
 ProbeReport run_peak_probe(const std::vector<Precision>& precisions, int threads) {
   set_thread_count(threads);
-  ProbeReport report;
-  report.cpu = cpu_name();
-  report.threads = thread_count();
+  ProbeReport report = describe_processor();
   for (const Precision precision : precisions) {
     auto peak = measure_gemm_peak(precision, threads);
     if (peak && report.find_peak(peak->precision) == nullptr) report.matmul.push_back(std::move(*peak));

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "planner/memory.h"
 #include "planner/step_time.h"
 
 namespace tprimat::planner {
@@ -80,7 +79,8 @@ class Residuals {
   }
   double memory_residual(const Observation& each) const {
     if (!each.memory_bytes) return 0;
-    return weigh(std::log(estimate_memory(each.workload, parameters_).total() / *each.memory_bytes) / k_noise);
+    const double bytes = estimate_memory(each.workload, parameters_).bytes(each.memory_figure);
+    return weigh(std::log(bytes / *each.memory_bytes) / k_noise);
   }
   static bool touches(const PlanParameter& each, const Observation& observation) {
     const size_t at = each.name.find('@');

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "planner/memory.h"
 #include "planner/parameters.h"
 
 namespace tprimat::planner {
@@ -14,6 +15,7 @@ struct Observation {
   Machine machine;
   double seconds = 0;                  // 0: not known
   std::optional<double> memory_bytes;  // most on one GPU, where it was recorded
+  MemoryFigure memory_figure = MemoryFigure::device;
 };
 
 // Least squares with priors, of time and memory: minimises the squares of ln(predicted / measured) / 6 %, grown by less

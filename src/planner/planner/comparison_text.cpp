@@ -202,6 +202,14 @@ std::string render_answers(const PlanComparison& comparison) {
   return text.empty() ? "" : "\n" + text;
 }
 
+std::string render_machine(const PlanComparison& comparison) {
+  if (comparison.machine.empty()) return "";
+  std::string text =
+      "\na cluster of nodes like the one that was measured:\n" + render_machine_figures(comparison.machine);
+  for (const std::string& note : comparison.machine_notes) text += note + "\n";
+  return text;
+}
+
 bool has_one_count(const PlanComparison& comparison) {
   return std::ranges::all_of(comparison.plans,
                              [&](const PlanReport& plan) { return plan.gpus == comparison.plans.front().gpus; });
@@ -219,7 +227,7 @@ std::string render_plan_comparison(const PlanComparison& comparison) {
   if (has_one_count(comparison))
     for (const PlanReport& plan : comparison.plans) text += (text.empty() ? "" : "\n") + render_plan_report(plan);
   if (!comparison.assumptions.empty()) text += fmt::format("\nassumed: {}\n", join(comparison.assumptions, "; "));
-  return text + render_answers(comparison);
+  return text + render_machine(comparison) + render_answers(comparison);
 }
 
 }  // namespace tprimat::planner

@@ -100,6 +100,12 @@ double time_expert_tensor(const Workload& workload, const Rates& r, const Routed
   return ranks <= 1 ? 0 : k_half_bytes * routed.copies * routed.hidden * (ranks - 1) / r.link;
 }
 
+// The GPU waits where kernels take less time than launching them; a layer has both, so the step from one to the other
+// is smooth.
+double wait_for_launches(double computed, double launches) {
+  return std::cbrt(computed * computed * computed + launches * launches * launches) - computed;
+}
+
 }  // namespace
 
 double felt_load(const Workload& workload, const Rates& rates) {
@@ -115,11 +121,13 @@ double felt_load(const Workload& workload, const Rates& rates) {
 void add_experts(LayerTime& layer, const Workload& workload, const Machine& machine, const Rates& rates) {
   const RoutedTokens routed = routed_tokens(workload, rates);
   layer.products = layer.products + time_grouped(workload, rates, routed) + time_router(workload, rates, routed);
-  const double overhead = rates.expert_overhead;
-  layer.elementwise = layer.elementwise + time_permutation(workload, rates, routed) + Phases{overhead, 2 * overhead};
+  layer.elementwise = layer.elementwise + time_permutation(workload, rates, routed);
   const double exchange = time_exchange(workload, machine, rates, routed) * (1 - rates.expert_overlap) +
                           time_expert_tensor(workload, rates, routed);
   layer.experts = {2 * exchange, 2 * exchange};
+  const Phases computed = layer.total();
+  layer.elementwise.forward += wait_for_launches(computed.forward, rates.expert_launch);
+  layer.elementwise.backward += wait_for_launches(computed.backward, 2 * rates.expert_launch);
 }
 
 }  // namespace tprimat::planner

@@ -36,7 +36,7 @@ constexpr Dimension dimension_of(const char* before, const char* after, std::str
           [](Layout& l, const Layout& other) { l.*member = other.*member; }};
 }
 
-constexpr std::array<Dimension, 7> k_dimensions = {
+constexpr std::array<Dimension, 9> k_dimensions = {
     dimension_of<&Layout::tensor>("TP ", "", print_size),
     Dimension{"PP ", "", [](const Layout& l) { return l.pipeline; }, print_size,
               [](Layout& l, const Layout& other) {
@@ -46,6 +46,8 @@ constexpr std::array<Dimension, 7> k_dimensions = {
     Dimension{"VP ", "", [](const Layout& l) { return l.chunks; }, print_size,
               [](Layout& l, const Layout& other) { l.chunks = other.chunks, l.delays_weights = other.delays_weights; }},
     dimension_of<&Layout::context>("CP ", "", print_size),
+    dimension_of<&Layout::expert>("EP ", "", print_size),
+    dimension_of<&Layout::expert_tensor>("ETP ", "", print_size),
     dimension_of<&Layout::micro_batch>("MBS ", "", print_size),
     dimension_of<&Layout::sharding>("", "", print_sharding),
     dimension_of<&Layout::recompute>("", " recompute", print_recompute)};
@@ -101,11 +103,7 @@ std::string name_differences(const StepTime& best, const StepTime& other) {
 class Explanation {
  public:
   Explanation(const PlanRequest& request, const ParameterSet& parameters, const RankedLayout& best)
-      : request_(request), best_(best) {
-    PlanRequest unlimited = request;
-    unlimited.usable_memory = k_unlimited;
-    legal_ = search_layouts(unlimited, parameters, static_cast<size_t>(k_unlimited)).ranked;
-  }
+      : request_(request), best_(best), survey_(request, parameters) {}
 
   std::vector<Reason> reasons() {
     for (const Dimension& dimension : k_dimensions) {
@@ -120,11 +118,7 @@ class Explanation {
   }
 
  private:
-  static constexpr double k_unlimited = 1e9;
-
   const Layout& mine() const { return best_.workload.layout; }
-  double limit() const { return request_.usable_memory * request_.machine.memory_bytes; }
-  bool fits(const RankedLayout& plan) const { return plan.memory.total() <= limit(); }
   double slower(const RankedLayout& plan) const { return plan.time.total() / best_.time.total() - 1; }
 
   std::string would_need(const RankedLayout& plan) const {
@@ -136,7 +130,7 @@ class Explanation {
 
   // The fastest that fits with another value of one or more of the choices.
   struct Rival {
-    const RankedLayout* plan;
+    RankedLayout plan;
     std::vector<std::string> choices;  // "TP 2 rather than 1"
   };
 
@@ -146,30 +140,25 @@ class Explanation {
 
   // The nearest choice that would be faster with all else alike, if only it fitted.
   void add_excluded(const Dimension& dimension) {
-    const RankedLayout* nearest = nullptr;
     const auto distance = [&](const RankedLayout& plan) {
       return std::abs(dimension.value(plan.workload.layout) - dimension.value(mine()));
     };
-    for (const RankedLayout& plan : legal_) {
-      if (slower(plan) >= 0) break;
-      if (fits(plan) || !differs_in_this_alone(mine(), plan.workload.layout, dimension)) continue;
-      if (nearest == nullptr || distance(plan) < distance(*nearest)) nearest = &plan;
-    }
-    if (nearest != nullptr)
-      reasons_.push_back({true, slower(*nearest),
-                          fmt::format("{}: all else equal, {} {}", name_choice(dimension, nearest->workload.layout),
-                                      dimension.name(nearest->workload.layout), would_need(*nearest))});
+    const std::vector<RankedLayout> faster = survey_.list_excluded(
+        best_.time.total(), [&](const Layout& other) { return differs_in_this_alone(mine(), other, dimension); });
+    const auto nearest = std::ranges::min_element(faster, {}, distance);
+    if (nearest == faster.end()) return;
+    reasons_.push_back({true, slower(*nearest),
+                        fmt::format("{}: all else equal, {} {}", name_choice(dimension, nearest->workload.layout),
+                                    dimension.name(nearest->workload.layout), would_need(*nearest))});
   }
 
   void collect_rival(const Dimension& dimension) {
-    const auto found = std::ranges::find_if(legal_, [&](const RankedLayout& plan) {
-      return fits(plan) && is_other_choice(mine(), plan.workload.layout, dimension);
-    });
-    if (found == legal_.end()) return;
+    auto found = survey_.find_fastest([&](const Layout& other) { return is_other_choice(mine(), other, dimension); });
+    if (!found) return;
     const std::string choice = name_choice(dimension, found->workload.layout);
     for (Rival& rival : rivals_)
-      if (rival.plan == &*found) return rival.choices.push_back(choice);
-    rivals_.push_back({&*found, {choice}});
+      if (rival.plan.workload.layout == found->workload.layout) return rival.choices.push_back(choice);
+    rivals_.push_back({std::move(*found), {choice}});
   }
 
   // Below this neither time nor memory is a reason.
@@ -182,7 +171,7 @@ class Explanation {
   }
 
   void add_rival(const Rival& rival) {
-    const RankedLayout& other = *rival.plan;
+    const RankedLayout& other = rival.plan;
     if (slower(other) < k_min) return;
     reasons_.push_back(
         {false, slower(other),
@@ -193,7 +182,7 @@ class Explanation {
 
   const PlanRequest& request_;
   const RankedLayout& best_;
-  std::vector<RankedLayout> legal_;  // fastest first
+  LayoutSurvey survey_;
   std::vector<Rival> rivals_;
   std::vector<Reason> reasons_;
 };

@@ -35,6 +35,9 @@ struct Family {
   bool pipeline_parallel = false;
   bool context_parallel = false;
   bool interleaves = false;
+  bool expert_parallel = false;     // ranks can share a layer's routed experts (EP)
+  bool expert_tensor = false;       // and split each of them (ETP)
+  bool explicit_stages = false;     // takes a list of the layers of each chunk of a pipeline
   bool counts_ends = false;         // embedding and loss can count as layers where a pipeline cuts the model
   bool own_trainer = false;         // tprimat's: its buffers are counted (planner/memory.h)
   bool operator_recompute = false;  // `selective` keeps every second product (torchtitan), else repeats attention

@@ -4,7 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <tuple>
+#include <map>
+#include <utility>
 
 #include "base/check.h"
 #include "spec/tsv_rows.h"
@@ -28,10 +29,13 @@ constexpr std::string_view k_heading =
     "# Columns, separated by tabs:\n"
     "#   entry      'measured': rows that the parameters are fitted to; else a distance from them\n"
     "#   kind       of the model: dense, sparse, adapters\n"
+    "#   group      of a distance: whose errors a training there shares (GPU and program, architecture, vendor); "
+    "empty: "
+    "all\n"
     "#   gpu, architecture, family, precision  of measured rows\n"
     "#   rows       measured; of a distance, those that were kept out of a fit\n"
     "#   low, high  of a distance: 80 % of measured step times lie between these factors of the predicted one\n"
-    "entry\tkind\tgpu\tarchitecture\tfamily\tprecision\trows\tlow\thigh\n";
+    "entry\tkind\tgroup\tgpu\tarchitecture\tfamily\tprecision\trows\tlow\thigh\n";
 
 template <class Matches>
 int64_t count_rows(const std::vector<MeasuredGroup>& measured, const Matches& matches) {
@@ -78,18 +82,76 @@ std::string name_basis(Distance distance, int64_t rows, const Workload& workload
   return fmt::format("no rows of {}; errors on other architectures", machine.architecture);
 }
 
-// The 10th and 90th percentile of a next draw.
-ErrorBand band_of(std::vector<double> ratios) {
-  std::ranges::sort(ratios);
-  const auto n = static_cast<double>(ratios.size());
-  const auto at = [&](double rank) { return ratios[static_cast<size_t>(std::clamp(rank, 1.0, n)) - 1]; };
-  return {at(std::floor((n + 1) * k_outside)), at(std::ceil((n + 1) * (1 - k_outside))),
-          static_cast<int64_t>(ratios.size())};
+// What a training at that distance has in common with measured ones.
+std::string name_group(Distance distance, const Workload& workload, const Machine& machine) {
+  if (distance == Distance::same_program) return machine.id + ' ' + workload.family->id;
+  if (distance == Distance::same_architecture) return machine.architecture;
+  return std::string(vendor_of(machine.architecture));
 }
+
+using Errors = std::vector<double>;  // logarithms of measured over predicted
+
+double mean_size(const Errors& errors) {
+  double sum = 0;
+  for (const double each : errors) sum += std::fabs(each);
+  return sum / static_cast<double>(errors.size());
+}
+
+struct Range {
+  double low = 0, high = 0;
+};
+
+// The 10th and 90th percentile of a next draw.
+Range range_of(Errors errors) {
+  std::ranges::sort(errors);
+  const auto n = static_cast<double>(errors.size());
+  const auto at = [&](double rank) { return errors[static_cast<size_t>(std::clamp(rank, 1.0, n)) - 1]; };
+  return {at(std::floor((n + 1) * k_outside)), at(std::ceil((n + 1) * (1 - k_outside)))};
+}
+
+// Errors of one kind and distance, by group.
+class ErrorPool {
+ public:
+  void add(const std::string& group, double error) {
+    groups_[group].push_back(error);
+    all_.push_back(error);
+  }
+  size_t rows() const { return all_.size(); }
+
+  std::map<std::string, ErrorBand> bands() const {
+    Errors weighted;
+    for (const auto& [group, errors] : groups_)
+      for (const double each : errors) weighted.push_back(each / weight_of(errors));
+    const Range range = range_of(std::move(weighted));
+    std::map<std::string, ErrorBand> bands = {{"", band_of(range, mean_size(all_), all_.size())}};
+    for (const auto& [group, errors] : groups_) bands[group] = band_of(range, weight_of(errors), errors.size());
+    return bands;
+  }
+
+ private:
+  double weight_of(const Errors& errors) const {
+    constexpr double k_rows_of_all = 5, k_least = 1e-4;
+    const auto n = static_cast<double>(errors.size());
+    return std::max(k_least, (n * mean_size(errors) + k_rows_of_all * mean_size(all_)) / (n + k_rows_of_all));
+  }
+  static ErrorBand band_of(const Range& range, double weight, size_t rows) {
+    return {std::exp(range.low * weight), std::exp(range.high * weight), static_cast<int64_t>(rows)};
+  }
+
+  std::map<std::string, Errors> groups_;
+  Errors all_;
+};
 
 void widen(ErrorBand& band, const ErrorBand& near) {
   band.low = std::min(band.low, near.low);
   band.high = std::max(band.high, near.high);
+}
+
+// The band of a training at that distance.
+const ErrorBand* find_band(const std::map<BandKey, ErrorBand>& bands, const BandKey& place) {
+  auto found = bands.find(place);
+  if (found == bands.end()) found = bands.find({place.kind, place.distance, ""});
+  return found == bands.end() ? nullptr : &found->second;
 }
 
 ModelKind read_kind(const std::string& name) {
@@ -108,8 +170,7 @@ void take_entry(IntervalTable& table, const TsvRow& row) {
   }
   const auto distance = parse_enum<Distance>(row.at("entry"));
   CHECK(distance.has_value());
-  table.bands[static_cast<size_t>(kind)][static_cast<size_t>(*distance)] = {parse_figure(row.at("low")),
-                                                                            parse_figure(row.at("high")), rows};
+  table.bands[{kind, *distance, row.at("group")}] = {parse_figure(row.at("low")), parse_figure(row.at("high")), rows};
 }
 
 }  // namespace
@@ -119,18 +180,23 @@ ModelKind model_kind(const Workload& workload) {
   return workload.shape.experts ? ModelKind::sparse : ModelKind::dense;
 }
 
-Distance IntervalTable::distance_of(const Workload& workload, const Machine& machine) const {
-  return find_nearness(measured, workload, machine).nearest;
+std::string_view vendor_of(std::string_view architecture) {
+  return architecture.starts_with("cdna") ? "AMD" : "NVIDIA";
+}
+
+BandKey IntervalTable::place_of(const Workload& workload, const Machine& machine) const {
+  const Distance nearest = find_nearness(measured, workload, machine).nearest;
+  return {model_kind(workload), nearest, name_group(nearest, workload, machine)};
 }
 
 PredictionInterval IntervalTable::interval_of(const Workload& workload, const Machine& machine) const {
   const Nearness near = find_nearness(measured, workload, machine);
-  const auto& of_kind = bands[static_cast<size_t>(model_kind(workload))];
-  for (auto distance = static_cast<size_t>(near.nearest); distance < k_distances; ++distance) {
-    const ErrorBand& band = of_kind[distance];
-    if (band.rows == 0) continue;
+  for (auto index = static_cast<size_t>(near.nearest); index < k_distances; ++index) {
+    const auto distance = static_cast<Distance>(index);
+    const ErrorBand* band = find_band(bands, {model_kind(workload), distance, name_group(distance, workload, machine)});
+    if (band == nullptr) continue;
     const int64_t rows = near.rows[static_cast<size_t>(near.nearest)];
-    return {band.low, band.high, rows, name_basis(near.nearest, rows, workload, machine)};
+    return {band->low, band->high, rows, name_basis(near.nearest, rows, workload, machine)};
   }
   return {};
 }
@@ -138,33 +204,31 @@ PredictionInterval IntervalTable::interval_of(const Workload& workload, const Ma
 IntervalTable make_intervals(std::vector<MeasuredGroup> measured, const std::vector<KeptOutRow>& rows) {
   IntervalTable table;
   table.measured = std::move(measured);
-  for (size_t kind = 0; kind < k_model_kinds; ++kind) {
-    ErrorBand nearer;
-    for (size_t distance = 0; distance < k_distances; ++distance) {
-      std::vector<double> ratios;
-      for (const KeptOutRow& row : rows)
-        if (static_cast<size_t>(row.kind) == kind && static_cast<size_t>(row.distance) == distance)
-          ratios.push_back(row.ratio);
-      if (ratios.size() < k_min_kept_out) continue;
-      ErrorBand& band = table.bands[kind][distance] = band_of(std::move(ratios));
-      if (nearer.rows > 0) widen(band, nearer);
-      nearer = band;
+  std::map<std::pair<ModelKind, Distance>, ErrorPool> pools;
+  for (const KeptOutRow& row : rows)
+    pools[{row.place.kind, row.place.distance}].add(row.place.group, std::log(row.ratio));
+  std::map<ModelKind, ErrorBand> nearer;  // of all groups
+  for (const auto& [place, pool] : pools) {
+    if (pool.rows() < k_min_kept_out) continue;
+    const auto [kind, distance] = place;
+    const auto before = nearer.find(kind);
+    auto bands = pool.bands();
+    for (auto& [group, band] : bands) {
+      if (before != nearer.end()) widen(band, before->second);
+      table.bands[{kind, distance, group}] = band;
     }
+    nearer[kind] = bands.at("");
   }
   return table;
 }
 
 std::string format_intervals(const IntervalTable& table) {
   std::string text(k_heading);
-  for (size_t kind = 0; kind < k_model_kinds; ++kind)
-    for (size_t distance = 0; distance < k_distances; ++distance) {
-      const ErrorBand& band = table.bands[kind][distance];
-      if (band.rows > 0)
-        text += fmt::format("{}\t{}\t\t\t\t\t{}\t{:.4g}\t{:.4g}\n", enum_name(static_cast<Distance>(distance)),
-                            enum_name(static_cast<ModelKind>(kind)), band.rows, band.low, band.high);
-    }
+  for (const auto& [place, band] : table.bands)
+    text += fmt::format("{}\t{}\t{}\t\t\t\t\t{}\t{:.4g}\t{:.4g}\n", enum_name(place.distance), enum_name(place.kind),
+                        place.group, band.rows, band.low, band.high);
   for (const MeasuredGroup& each : table.measured)
-    text += fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}\t\t\n", k_measured, enum_name(each.kind), each.gpu,
+    text += fmt::format("{}\t{}\t\t{}\t{}\t{}\t{}\t{}\t\t\n", k_measured, enum_name(each.kind), each.gpu,
                         each.architecture, each.family, each.precision, each.rows);
   return text;
 }

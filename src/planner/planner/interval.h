@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -32,7 +33,7 @@ constexpr auto enum_table(Distance) {
                                                                {Distance::other_kind, "other_kind"},
                                                                {Distance::unmeasured, "unmeasured"}});
 }
-inline constexpr size_t k_distances = 4, k_model_kinds = 3;
+inline constexpr size_t k_distances = 4;
 
 // Rows that were measured of one GPU, program, kind of model and precision.
 struct MeasuredGroup {
@@ -54,15 +55,24 @@ struct PredictionInterval {
 
 struct ErrorBand {
   double low = 1, high = 1;
-  int64_t rows = 0;  // kept out of a fit, at least as far as the band's distance
+  int64_t rows = 0;  // kept out of a fit
+};
+
+// Where a band holds: a kind of model, a distance, and the rows whose errors a training at that distance shares: of the
+// GPU and program, of the architecture, else of the vendor. An empty group is that of all.
+struct BandKey {
+  ModelKind kind = ModelKind::dense;
+  Distance distance = Distance::same_program;
+  std::string group;
+  auto operator<=>(const BandKey&) const = default;
 };
 
 // What was measured, and how far predictions of rows that were kept out of the fit are off (docs/planner.md).
 struct IntervalTable {
   std::vector<MeasuredGroup> measured;
-  std::array<std::array<ErrorBand, k_distances>, k_model_kinds> bands;  // by kind and distance; no rows: not known
+  std::map<BandKey, ErrorBand> bands;
 
-  Distance distance_of(const Workload& workload, const Machine& machine) const;
+  BandKey place_of(const Workload& workload, const Machine& machine) const;  // the nearest that was measured
   PredictionInterval interval_of(const Workload& workload, const Machine& machine) const;
 };
 const IntervalTable& built_in_intervals();
@@ -73,15 +83,18 @@ IntervalTable parse_intervals(std::string_view text);
 
 // Measured step seconds over predicted ones of a row that was kept out of the fit.
 struct KeptOutRow {
-  ModelKind kind = ModelKind::dense;
-  Distance distance = Distance::same_program;
+  BandKey place;  // by what was fitted
   double ratio = 1;
 };
 
-// The band of each kind and distance holds 80 % of its rows: from the 10th to the 90th percentile, each moved outwards
-// by the rank that a next row would have among n (split conformal prediction, Lei et al., JASA 113, 2018). A farther
-// band is never narrower; a distance with fewer than ten rows has the band of the next farther one that has them.
+// Locally weighted split conformal prediction (Lei et al., JASA 113, 2018). Errors are logarithms of ratios. Those of a
+// kind and distance are divided by their group's mean absolute error, in which five rows of the mean of all groups take
+// part; a band reaches from their 10th to their 90th percentile, each moved outwards by the rank that a next row would
+// have, times the group's mean. A band is never narrower than that of all groups at a smaller distance. A distance with
+// fewer than ten rows has none.
 IntervalTable make_intervals(std::vector<MeasuredGroup> measured, const std::vector<KeptOutRow>& rows);
+
+std::string_view vendor_of(std::string_view architecture);  // "AMD"
 
 // The built-in table's; the farthest band where nothing but priors stands behind `parameters`. Not known for our own
 // trainer, whose steps no published row measured.

@@ -16,16 +16,32 @@ double sequence_split(const Layout& layout) { return layout.sequence_parallel ? 
 
 double matrices(const ModelSpec& model) { return model.mlp == MlpKind::swiglu ? 3 : 2; }
 
+bool repeats(const Workload& workload, RecomputedModule module) {
+  const std::vector<RecomputedModule>& all = workload.recomputed_modules;
+  return workload.layout.recompute == Recompute::selective && std::find(all.begin(), all.end(), module) != all.end();
+}
+
+// Bytes in which a product keeps its input for the gradient of its weight: in the training's precision, with the scales
+// of blocks (Transformer Engine). The inputs of frozen weights are not kept.
+double input_bytes(const Workload& workload) {
+  constexpr double k_fp4 = 0.5 + 1.0 / 16;
+  if (workload.trains_adapters) return 0;
+  if (workload.precision == PlanPrecision::fp4) return k_fp4;
+  return workload.precision == PlanPrecision::fp8 ? 1 : k_half_bytes;
+}
+
 // Bytes per row that tensor parallelism splits only together with the sequence: two norms' inputs, the inputs of the
-// first products of attention and MLP, and two masks; narrow products of latent attention.
+// first products of attention and MLP, and two masks; narrow products of latent attention, before and after their
+// norms. Adapters (of queries, keys and values, and of the output) keep their inputs after dropout.
 double whole_width_bytes(const Workload& workload) {
   const ModelSpec& m = workload.shape;
-  const double narrow = m.latent_attention
-                            ? number(2 * m.latent_attention->query_rank + 2 * m.latent_attention->key_value_rank +
-                                     m.latent_attention->rope_head_dim)
-                            : 0;
-  return number(m.hidden_size) * (2 * k_half_bytes + 2 * k_half_bytes + (workload.family->dropout ? 2 : 0)) +
-         k_half_bytes * narrow;
+  const double input = input_bytes(workload), hidden = number(m.hidden_size);
+  double bytes = hidden * (2 * k_half_bytes + (workload.family->dropout ? 2 : 0));
+  if (!repeats(workload, RecomputedModule::norms)) bytes += 2 * hidden * input;
+  if (workload.trains_adapters) bytes += 2 * hidden * k_half_bytes;
+  if (!m.latent_attention) return bytes;
+  const double ranks = number(m.latent_attention->query_rank + m.latent_attention->key_value_rank);
+  return bytes + ranks * (k_half_bytes + input) + k_half_bytes * number(m.latent_attention->rope_head_dim);
 }
 
 // Queries, keys, values and the sum of values.
@@ -41,12 +57,38 @@ double common_inner(const ModelSpec& m, LayerKind kind) {
   return number(kind == LayerKind::dense ? m.ffn_hidden_size : m.experts->shared_ffn_hidden_size);
 }
 
+// Of an MLP per unit of its inner width: results of its first products, and the input of its last.
+double inner_bytes(const Workload& workload) {
+  const double result = workload.stores_narrow ? 1 : k_half_bytes;
+  return (matrices(workload.shape) - 1) * result + input_bytes(workload);
+}
+
+// Heads' sum of values, which the last product of attention takes.
+double sum_width(const ModelSpec& m) {
+  return number(m.num_attention_heads * (m.latent_attention ? m.latent_attention->value_head_dim : m.head_dim));
+}
+
+// Queries, keys, values and their sum; the latter also as the next product takes it, where that is narrower; and what
+// the norms of queries and keys take.
+double attention_bytes(const Workload& workload) {
+  constexpr double k_softmax_sum = 4;  // fused attention keeps one fp32 figure per row and head
+  const ModelSpec& m = workload.shape;
+  const double input = input_bytes(workload);
+  double bytes = k_half_bytes * attention_width(m);
+  if (m.latent_attention && repeats(workload, RecomputedModule::latent_projections))
+    bytes = k_half_bytes * sum_width(m);
+  if (input < k_half_bytes) bytes += input * sum_width(m);
+  if (m.qk_norm) bytes += k_half_bytes * number((m.num_attention_heads + m.num_key_value_heads) * m.head_dim);
+  return bytes + (workload.family->fused_attention ? k_softmax_sum * number(m.num_attention_heads) : 0);
+}
+
 // Attention and the products of that MLP. Split by tensor parallelism.
 double split_width_bytes(const Workload& workload, LayerKind kind) {
-  const ModelSpec& m = workload.shape;
-  constexpr double k_softmax_sum = 4;  // fused attention keeps one fp32 figure per row and head
-  const double fused = workload.family->fused_attention ? k_softmax_sum * number(m.num_attention_heads) : 0;
-  return k_half_bytes * (attention_width(m) + matrices(m) * common_inner(m, kind)) + fused;
+  const bool none = kind == LayerKind::dense
+                        ? repeats(workload, RecomputedModule::dense_mlp)
+                        : repeats(workload, RecomputedModule::shared) || repeats(workload, RecomputedModule::experts);
+  const double mlp = none ? 0 : inner_bytes(workload) * common_inner(workload.shape, kind);
+  return attention_bytes(workload) + mlp;
 }
 
 // Softmax, its mask and what the mask leaves: 5 bytes per score. Not kept by fused attention, nor with selective
@@ -65,36 +107,45 @@ double copies_per_token(const Workload& workload) {
 // Of each token on the rank.
 double routed_bytes(const Workload& workload) {
   constexpr double k_weight = 4, k_router = 4 + 4 + 1;
+  if (repeats(workload, RecomputedModule::experts)) return 0;
   const Experts& experts = *workload.shape.experts;
   const double tensor = number(workload.layout.expert_tensor);
-  const double input = number(experts.latent_size.value_or(workload.shape.hidden_size));
-  const double copy =
-      k_half_bytes * (input + matrices(workload.shape) * number(experts.ffn_hidden_size) / tensor) + k_weight;
+  const double width = number(experts.latent_size.value_or(workload.shape.hidden_size));
+  double inner = inner_bytes(workload);
+  if (repeats(workload, RecomputedModule::expert_activation)) inner -= input_bytes(workload);
+  const double copy = input_bytes(workload) * width + inner * number(experts.ffn_hidden_size) / tensor + k_weight;
   return copies_per_token(workload) * tensor * copy + k_router * number(experts.count) +
          k_half_bytes * number(experts.latent_size.value_or(0));
 }
 
 // What torchtitan keeps per row when every second product is repeated: inputs of the norms, queries, values, the sum of
-// values and the MLP's first product; in FP8 the results of products are not kept. Of routed experts their
-// inputs and the sum of their results, which ranks exchange.
+// values and the MLP's first product; and its last one, which no gradient needs, where nothing compiles the layer. FP8
+// keeps the same. Of routed experts their inputs and the sum of their results, which ranks exchange.
 double operator_kept_bytes(const Workload& workload, LayerKind kind) {
   const ModelSpec& m = workload.shape;
   const double hidden = number(m.hidden_size);
   const double routed = kind == LayerKind::experts ? k_half_bytes * (copies_per_token(workload) + 1) * hidden : 0;
-  if (workload.precision == PlanPrecision::fp8) return 4 * hidden + routed;
-  const double values = m.latent_attention ? number(m.num_attention_heads * m.latent_attention->value_head_dim)
-                                           : number(m.num_key_value_heads * m.head_dim);
-  return k_half_bytes * (4 * hidden + values + common_inner(m, kind)) + routed;
+  const double values = m.latent_attention ? sum_width(m) : number(m.num_key_value_heads * m.head_dim);
+  const double last = workload.compiled && kind == LayerKind::dense ? 0 : hidden;
+  return k_half_bytes * (3 * hidden + last + values + common_inner(m, kind)) + routed;
 }
 
-double kept_bytes(const Workload& workload, LayerKind kind) {
+// Of a layer that is not repeated as a whole.
+double whole_layer_bytes(const Workload& workload, LayerKind kind) {
   const Layout& layout = workload.layout;
   const double tensor = number(layout.tensor), split = sequence_split(layout);
-  if (layout.recompute == Recompute::full) return k_half_bytes * number(workload.shape.hidden_size) / split;
-  if (workload.selects_operators()) return operator_kept_bytes(workload, kind) / split;
   const double common =
       whole_width_bytes(workload) / split + (split_width_bytes(workload, kind) + score_bytes(workload)) / tensor;
   return kind == LayerKind::dense ? common : common + routed_bytes(workload) / split;
+}
+
+double kept_bytes(const Workload& workload, LayerKind kind) {
+  const double split = sequence_split(workload.layout);
+  if (workload.selects_operators()) return operator_kept_bytes(workload, kind) / split;
+  if (workload.layout.recompute != Recompute::full) return whole_layer_bytes(workload, kind);
+  const double input = k_half_bytes * number(workload.shape.hidden_size) / split;
+  const double share = std::min(1.0, workload.recomputed_share);
+  return share == 1 ? input : share * input + (1 - share) * whole_layer_bytes(workload, kind);
 }
 
 struct AttentionWeights {
@@ -168,6 +219,10 @@ double load_of_fullest_rank(const Workload& workload) {
 
 double layer_activation_bytes(const Workload& workload, LayerKind kind) {
   return rows_of(workload) * kept_bytes(workload, kind);
+}
+
+double whole_layer_activation_bytes(const Workload& workload, LayerKind kind) {
+  return rows_of(workload) * whole_layer_bytes(workload, kind);
 }
 
 double layer_weights(const ModelSpec& m) {

@@ -20,6 +20,9 @@ enum class LayerKind { dense, experts };
 // The ETP ranks of an expert take each other's tokens and split its inner width. L = load(), of the fullest rank.
 double layer_activation_bytes(const Workload& workload, LayerKind kind = LayerKind::dense);
 
+// The same of a layer that is computed again, while it is.
+double whole_layer_activation_bytes(const Workload& workload, LayerKind kind);
+
 // Copies of tokens that the fullest rank's experts take, over the mean: the workload's expert_load, which the experts'
 // capacity limits, and no rank takes more than all (EP times the mean).
 double load_of_fullest_rank(const Workload& workload);

@@ -132,7 +132,8 @@ Phases time_tensor(const Workload& workload, const Machine& machine, const Dimen
   const bool near = workload.layout.tensor <= machine.gpus_per_domain;
   const double volume = (k_half_bytes + gathered_bytes(workload)) * d.tokens * d.hidden * (d.tensor - 1) / d.tensor;
   const double each =
-      volume / (near ? r.link : r.network) * (1 - r.tensor_overlap) + 2 * std::log2(d.tensor) * r.link_latency;
+      volume / (near ? r.link_among(machine, workload.layout.tensor) : r.network) * (1 - r.tensor_overlap) +
+      2 * std::log2(d.tensor) * r.link_latency;
   return {2 * each, 2 * each};
 }
 
@@ -155,6 +156,7 @@ double time_repeated(const Workload& workload, const LayerTime& layer) {
     case Recompute::full: return workload.recomputed_share * layer.total().forward;
     case Recompute::selective: break;
   }
+  if (!workload.recomputed_modules.empty()) return workload.recomputed_share * layer.products.forward;
   if (workload.selects_operators()) return workload.recomputed_share * layer.products.forward / 2;
   return workload.family->fused_attention ? 0 : layer.attention.forward;
 }

@@ -68,7 +68,10 @@ double shared_out(const Workload& workload, const RankWeights& weights) {
   return weights.common / data_ranks(workload) + experts;
 }
 
-double gradient_bytes(const Workload& workload) { return workload.family->fp32_gradients ? 4 : k_half_bytes; }
+double gradient_bytes(const Workload& workload) {
+  if (workload.gradient_bytes > 0) return workload.gradient_bytes;
+  return workload.family->fp32_gradients ? 4 : k_half_bytes;
+}
 
 // DeepSpeed's ZeRO-1: 16-bit gradients on every rank; fp16 makes an fp32 copy of the rank's share, bf16 sums all in
 // fp32.
@@ -92,11 +95,22 @@ double largest_layer_weights(const Workload& workload) {
   return std::max(dense, layer_rank_weights(workload, LayerKind::experts).total());
 }
 
+// Frozen weights have no states; those of adapters of rank 16 beside attention's products are few.
+void add_frozen_states(MemoryEstimate& memory, const Workload& workload, const RankWeights& weights) {
+  constexpr double k_rank = 16, k_products = 2, k_states = 4 + 4 + 4 + 4;
+  const ModelSpec& m = workload.shape;
+  const double adapters = k_products * 2 * k_rank * static_cast<double>(m.hidden_size * m.num_layers) /
+                          static_cast<double>(workload.layout.pipeline);
+  memory.weights = workload.weight_bytes * weights.total() + k_half_bytes * adapters;
+  memory.moments = k_states * adapters;
+}
+
 void add_states(MemoryEstimate& memory, const Workload& workload, const RankWeights& weights) {
+  if (workload.trains_adapters) return add_frozen_states(memory, workload, weights);
   const double all = weights.total(), part = shared_out(workload, weights);
   const Sharding sharding = workload.layout.sharding;
   const auto share = [&](Sharding from) { return sharding >= from ? part : all; };
-  memory.weights = k_half_bytes * share(Sharding::weights);
+  memory.weights = workload.weight_bytes * share(Sharding::weights);
   memory.gradients = gradient_bytes(workload) * share(Sharding::gradients);
   memory.master_weights = workload.keeps_masters ? 4 * share(Sharding::optimizer) : 0;
   memory.moments = 2 * workload.moment_bytes * share(Sharding::optimizer);
@@ -107,10 +121,11 @@ void add_states(MemoryEstimate& memory, const Workload& workload, const RankWeig
   if (workload.offload == Offload::parameters) memory.weights = 0;
 }
 
-// 16 bits, fp32 and gradient; torchtitan's loss also makes the logarithm of the softmax.
-double bytes_per_score(const Family& family) {
-  if (family.fused_loss) return 2 + 2;
-  return family.operator_recompute ? 2 + 4 + 4 + 4 : 2 + 4 + 4;
+// 16 bits, fp32 and gradient; torchtitan's loss also makes the logarithm of the softmax where nothing compiles it.
+double bytes_per_score(const Workload& workload) {
+  if (workload.family->fused_loss) return 2 + 2;
+  if (!workload.family->operator_recompute) return 2 + 4 + 4;
+  return workload.compiled_loss ? 2 + 4 : 2 + 4 + 4 + 4;
 }
 
 // Each layer that predicts a further token has scores of its own.
@@ -119,8 +134,7 @@ double logit_bytes(const Workload& workload) {
   const ModelSpec& m = workload.shape;
   const double rows = static_cast<double>(layout.micro_batch * workload.sequence_length) /
                       static_cast<double>(layout.context * layout.tensor);
-  return rows * static_cast<double>(m.vocab_size * (1 + m.prediction_layers.value_or(0))) *
-         bytes_per_score(*workload.family);
+  return rows * static_cast<double>(m.vocab_size * (1 + m.prediction_layers.value_or(0))) * bytes_per_score(workload);
 }
 
 }  // namespace
@@ -154,12 +168,19 @@ MemoryEstimate plan_native_memory(const Workload& workload) {
 
 double MemoryEstimate::states() const { return weights + gradients + master_weights + moments; }
 
-double MemoryEstimate::total() const { return states() + activations + logits + gathered + buffers + slack; }
+double MemoryEstimate::total() const { return bytes(MemoryFigure::device); }
+
+double MemoryEstimate::bytes(MemoryFigure figure) const {
+  const double allocated = states() + activations + logits + gathered + buffers;
+  if (figure == MemoryFigure::allocated) return allocated;
+  return allocated + slack + (figure == MemoryFigure::device ? context : 0);
+}
 
 std::vector<std::pair<std::string, double>> MemoryEstimate::parts() const {
   return {{"weights", weights}, {"gradients", gradients},       {"master weights", master_weights},
           {"moments", moments}, {"activations", activations},   {"logits", logits},
-          {"buffers", buffers}, {"gathered weights", gathered}, {"slack", slack}};
+          {"buffers", buffers}, {"gathered weights", gathered}, {"slack", slack},
+          {"context", context}};
 }
 
 namespace {
@@ -167,25 +188,32 @@ namespace {
 // A layer that is computed again is whole for a while.
 double repeated_layer_bytes(const Workload& workload, const StageLayers& layers) {
   if (workload.layout.recompute != Recompute::full && !workload.selects_operators()) return 0;
-  Workload whole = workload;
-  whole.layout.recompute = Recompute::none;
-  const double dense = layer_activation_bytes(whole, LayerKind::dense);
+  const double dense = whole_layer_activation_bytes(workload, LayerKind::dense);
   if (layers.experts + layers.prediction == 0 || !workload.shape.experts) return dense;
-  return std::max(dense, layer_activation_bytes(whole, LayerKind::experts));
+  return std::max(dense, whole_layer_activation_bytes(workload, LayerKind::experts));
+}
+
+// Where gradients are summed in 16 bits the optimizer takes its share of them in fp32, when activations are gone.
+void add_wide_gradients(MemoryEstimate& memory, const Workload& workload, const RankWeights& weights) {
+  if (gradient_bytes(workload) >= 4 || workload.trains_adapters || workload.family->deepspeed_states) return;
+  memory.buffers += std::max(0.0, 4 * shared_out(workload, weights) - memory.activations - memory.logits);
 }
 
 void add_framework(MemoryEstimate& memory, const Workload& workload, const ParameterSet& parameters) {
-  memory.buffers = parameters.scoped("fixed_memory", workload.family->id, 0);
-  memory.slack = parameters.scoped("allocator_slack", workload.family->id, 0) * memory.total();
+  memory.buffers += parameters.scoped("fixed_memory", workload.family->id, 0);
+  memory.slack = parameters.scoped("allocator_slack", workload.family->id, 0) * memory.bytes(MemoryFigure::allocated);
+  memory.context = parameters.scoped("context_memory", workload.family->id, 0);
 }
 
 MemoryEstimate estimate_stage_memory(const Workload& workload, const ParameterSet& parameters, int64_t stage) {
   MemoryEstimate memory;
-  add_states(memory, workload, stage_weights(workload, stage));
+  const RankWeights weights = stage_weights(workload, stage);
+  add_states(memory, workload, weights);
   const StageLayers layers = layers_of_stage(workload, stage);
   memory.activations = micro_batches_in_flight(workload, stage) * stage_activation_bytes(workload, layers) +
                        repeated_layer_bytes(workload, layers);
   if (stage == workload.layout.pipeline - 1) memory.logits = logit_bytes(workload);
+  add_wide_gradients(memory, workload, weights);
   add_framework(memory, workload, parameters);
   return memory;
 }

@@ -10,6 +10,10 @@
 
 namespace tprimat::planner {
 
+// What a figure of memory counts: tensors at their peak; what the allocator took from the driver for them; or all that
+// the driver says is used, with contexts and the communication library's buffers.
+enum class MemoryFigure { allocated, reserved, device };
+
 // Bytes on the GPU of the pipeline stage that needs most: the first or second, which keep the most micro-batches, or
 // the last, which has the scores.
 struct MemoryEstimate {
@@ -22,8 +26,10 @@ struct MemoryEstimate {
   double gathered = 0;        // weights of other ranks that are present for a while (fully sharded)
   double buffers = 0;         // exchange buffers, kernels' workspaces, the framework's own
   double slack = 0;           // what the allocator holds beyond what it gave away
+  double context = 0;         // what driver and libraries take past the allocator
 
-  double total() const;   // bytes
+  double total() const;  // bytes
+  double bytes(MemoryFigure figure) const;
   double states() const;  // weights, gradients, master weights and moments
   std::vector<std::pair<std::string, double>> parts() const;
 };

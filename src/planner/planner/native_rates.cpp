@@ -26,6 +26,9 @@ NativeRates resolve_native_rates(const ParameterSet& p, const Machine& machine, 
   rates.call = own("call");
   rates.thread_call = own("thread_call");
   rates.copy_seconds = own("copy_bytes") / memory;
+  if (machine.measured.link && p.find_own("copy_bytes", machine) == nullptr)
+    rates.copy_seconds = 1 / *machine.measured.link;
+  rates.network = machine.network_bandwidth;
   rates.message = own("message");
   rates.turn = own("turn");
   rates.crowd = own("crowd");

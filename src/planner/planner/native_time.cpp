@@ -15,15 +15,17 @@ struct NativeWork {
   double copied = 0;    // bytes; those that are summed up count for the sum too
   double messages = 0;  // that it sends
   double waits = 0;     // for other ranks
+  double sent = 0;      // bytes over the network between nodes
   NativeWork& operator+=(const NativeWork& other) {
     products += other.products, attention += other.attention, elementwise += other.elementwise;
     calls += other.calls, copied += other.copied, messages += other.messages, waits += other.waits;
+    sent += other.sent;
     return *this;
   }
 };
 NativeWork operator*(NativeWork work, double factor) {
-  for (double* part :
-       {&work.products, &work.attention, &work.elementwise, &work.calls, &work.copied, &work.messages, &work.waits})
+  for (double* part : {&work.products, &work.attention, &work.elementwise, &work.calls, &work.copied, &work.messages,
+                       &work.waits, &work.sent})
     *part *= factor;
   return work;
 }
@@ -32,12 +34,13 @@ NativeWork operator+(NativeWork a, const NativeWork& b) { return a += b; }
 // Exchanges of `size` ranks, as src/engine/comm/messages makes them: each rank sends to every other one.
 struct NativeGroup {
   double size = 1;
+  double near = 1;  // of them, on a rank's own node
   double others() const { return size - 1; }
 
-  NativeWork gather(double own_bytes) const { return size > 1 ? exchange(others() * own_bytes) : NativeWork(); }
+  NativeWork gather(double own_bytes) const { return size > 1 ? exchange(others() * own_bytes, 1) : NativeWork(); }
   NativeWork scatter(double bytes) const {
     constexpr double k_summed = 3;  // copied once, read and written once more to be added up
-    return size > 1 ? exchange(k_summed * others() * bytes / size) : NativeWork();
+    return size > 1 ? exchange(others() * bytes / size, k_summed) : NativeWork();
   }
   NativeWork sum(double bytes) const {
     constexpr double k_small = 8 << 10;  // bytes that everybody sends to all
@@ -45,9 +48,10 @@ struct NativeGroup {
   }
 
  private:
-  NativeWork exchange(double bytes) const {
+  NativeWork exchange(double bytes, double passes) const {
     NativeWork work;
-    work.copied = bytes, work.messages = others(), work.waits = 1;
+    work.copied = passes * bytes, work.messages = others(), work.waits = 1;
+    work.sent = bytes * (size - std::min(size, near)) / others();
     return work;
   }
 };
@@ -58,13 +62,15 @@ class NativeStep {
  public:
   NativeStep(const Workload& workload, const Machine& machine, const NativeRates& rates)
       : workload_(workload), model_(workload.shape), layout_(workload.layout), rates_(rates) {
-    cores_ = static_cast<double>(std::max<int64_t>(1, machine.cores));
     ranks_ = static_cast<double>(layout_.num_gpus());
+    node_ranks_ = std::min(ranks_, static_cast<double>(std::max<int64_t>(1, machine.gpus_per_domain)));
+    cores_ = static_cast<double>(std::max<int64_t>(1, machine.cores)) * std::ceil(ranks_ / node_ranks_);
     threads_ = std::max(1.0, std::floor(cores_ / ranks_));
     tokens_ =
         static_cast<double>(layout_.micro_batch * workload.sequence_length) / static_cast<double>(layout_.context);
-    tensor_.size = static_cast<double>(layout_.tensor), context_.size = static_cast<double>(layout_.context);
-    data_.size = static_cast<double>(layout_.data * layout_.context);
+    const auto tensor = static_cast<double>(layout_.tensor), context = static_cast<double>(layout_.context);
+    tensor_ = group(tensor, 1), context_ = group(context, tensor);
+    data_ = group(static_cast<double>(layout_.data) * context, tensor);
     stream_tokens_ = splits_stream() ? tokens_ / tensor_.size : tokens_;
     hidden_ = static_cast<double>(model_.hidden_size);
     inner_ = static_cast<double>(model_.ffn_hidden_size) / tensor_.size;
@@ -122,7 +128,9 @@ class NativeStep {
            work.copied * rates_.copy_seconds + work.messages * rates_.message;
   }
   double crowding() const { return std::max(0.0, ranks_ / cores_ - 1); }
-  double waiting(const NativeWork& work) const { return work.waits * rates_.turn * crowding(); }
+  double waiting(const NativeWork& work) const {
+    return work.waits * rates_.turn * crowding() + (work.sent > 0 ? work.sent / rates_.network : 0);
+  }
   // A rank's threads work on it while all other ranks work too.
   double wall(const NativeWork& work) const { return worked(work) / threads_ + waiting(work); }
 
@@ -136,6 +144,12 @@ class NativeStep {
     step.bubble = 0;
     step.scale(seconds / step.total());
   }
+
+  // Ranks that are so many apart: neighbours fill a node first.
+  NativeGroup group(double size, double apart) const {
+    return {size, std::clamp(std::floor(node_ranks_ / apart), 1.0, std::max(1.0, size))};
+  }
+  bool spans_nodes() const { return node_ranks_ < ranks_; }
 
   bool splits_stream() const { return layout_.sequence_parallel && layout_.tensor > 1; }
 
@@ -236,6 +250,7 @@ class NativeStep {
     const double values = stream_tokens_ * hidden_;
     NativeWork work = elements(values, 0);
     work.copied = values * element_, work.messages = 1, work.waits = 1;
+    if (spans_nodes()) work.sent = values * element_;
     return work * (2 * static_cast<double>(layout_.chunks));
   }
 
@@ -299,13 +314,13 @@ class NativeStep {
 
   // What ranks exchange once a step whatever the layout, and the norms' gradients of sequence-parallel ones.
   NativeWork common_sums(int64_t stage) const {
-    NativeWork work = NativeGroup{ranks_}.sum(2 * sizeof(double));
+    NativeWork work = group(ranks_, 1).sum(2 * sizeof(double));
     const double norms = 2 * layers(stage) + (stage == layout_.pipeline - 1 ? 1 : 0);
     const double times = shares(Sharding::gradients) ? micro_batches_ : 1;
     if (splits_stream()) work += tensor_.sum(hidden_ * k_sum_bytes) * (norms * times);
     const bool has_copy = stage == 0 || stage == layout_.pipeline - 1;
     if (layout_.pipeline > 1 && model_.tied_embeddings && has_copy)
-      work += NativeGroup{2}.sum(owned(vocabulary_ * hidden_) * k_sum_bytes);
+      work += group(2, spans_nodes() ? node_ranks_ : 1).sum(owned(vocabulary_ * hidden_) * k_sum_bytes);
     return work;
   }
 
@@ -358,7 +373,7 @@ class NativeStep {
   const Layout& layout_;
   const NativeRates& rates_;
   NativeGroup tensor_, context_, data_;
-  double cores_ = 1, ranks_ = 1, threads_ = 1, tokens_ = 0, stream_tokens_ = 0, scores_ = 0;
+  double cores_ = 1, ranks_ = 1, node_ranks_ = 1, threads_ = 1, tokens_ = 0, stream_tokens_ = 0, scores_ = 0;
   double hidden_ = 0, inner_ = 0, query_ = 0, key_ = 0, vocabulary_ = 0;
   double element_ = 2, micro_batches_ = 1, most_weights_ = 0;
 };

@@ -247,9 +247,12 @@ void resolve_experts(Rates& rates, const ParameterSet& p, const Machine& machine
   rates.grouped = p.scoped("grouped", machine.architecture, 1);
   rates.grouped_saturation = p.at("grouped_saturation");
   rates.routed_bytes = p.at("routed_bytes");
-  rates.expert_overhead = p.scoped("expert_overhead", family, 0);
-  if (workload.launches_graphs) rates.expert_overhead *= p.at("graph_share");
-  rates.token_link = machine.link_bandwidth * p.at(fused ? "fused_token_link" : "token_link");
+  rates.expert_launch = p.scoped("expert_launch", family, 0);
+  if (workload.graphs == Graphs::parts) rates.expert_launch *= p.at("graph_share");
+  if (workload.graphs == Graphs::whole) rates.expert_launch *= p.at("whole_graph_share");
+  const char* token_link = fused ? "fused_token_link" : "token_link";
+  const auto measured_tokens = fused ? std::nullopt : machine.measured.all_to_all;  // by the library's own all-to-all
+  rates.token_link = achieved(p, machine, token_link, {measured_tokens, machine.link_bandwidth, p.at(token_link)});
   rates.token_network = machine.network_bandwidth * p.at(fused ? "fused_token_network" : "token_network");
   rates.expert_overlap = workload.overlaps_experts ? p.at("expert_overlap") : 0;
   rates.learned_load = p.at("learned_load");

@@ -70,6 +70,7 @@ struct NativeRates {
   double thread_call = 0;      // more of them where several threads wait for each other
   double copy_seconds = 0;     // per byte from another rank
   double message = 0;          // seconds per message
+  double network = 0;          // bytes/s of a rank between nodes
   double turn = 0;             // seconds per exchange for each rank that waits for a core
   double crowd = 0;            // more core-seconds of all work for each such rank, relative
   double step_start = 0;       // seconds per step
@@ -115,17 +116,22 @@ struct Rates {
   double grouped = 1;             // rate of the experts' products over that of others of their shape
   double grouped_saturation = 1;  // and their saturation over that of others
   double routed_bytes = 0;        // elements moved per element of a token's copy for an expert, forward
-  double expert_overhead = 0;     // seconds that a layer with experts adds to a micro-batch, forward
-  double token_link = 0;          // bytes/s of exchanges of tokens inside a domain
-  double token_network = 0;       // and between domains
-  double expert_overlap = 0;      // share of these exchanges that hides
-  double learned_load = 0;        // more copies on the fullest of 8 ranks where a router chooses, relative to the mean
-  double latent = 1;              // rate of attention with latent keys over that of others
-  double adapters = 1;            // time of a frozen weight's product with its adapter over that without
-  double scale = 1;               // of the program, times that of its release
-  NativeRates native = {};        // of our own trainer alone
+  double expert_launch =
+      0;  // seconds that launching a layer with experts takes, forward; as long as the GPU computes, or longer
+  double token_link = 0;      // bytes/s of exchanges of tokens inside a domain
+  double token_network = 0;   // and between domains
+  double expert_overlap = 0;  // share of these exchanges that hides
+  double learned_load = 0;    // more copies on the fullest of 8 ranks where a router chooses, relative to the mean
+  double latent = 1;          // rate of attention with latent keys over that of others
+  double adapters = 1;        // time of a frozen weight's product with its adapter over that without
+  double scale = 1;           // of the program, times that of its release
+  NativeRates native = {};    // of our own trainer alone
 
   ProductRate low() const { return {product_low, saturation_low, misaligned}; }
+  // Of a collective among so many ranks of a domain: a mesh's GPUs have a link for each.
+  double link_among(const Machine& machine, int64_t ranks) const {
+    return link * machine.link_bandwidth_among(ranks) / machine.link_bandwidth;
+  }
 };
 Rates resolve_rates(const ParameterSet& parameters, const Machine& machine, const Workload& workload);
 

@@ -245,6 +245,7 @@ PlanComparison compare_plans(const std::vector<PlanCase>& cases, const Parameter
   if (options.scaling) add_efficiencies(comparison.plans);
   answer_questions(comparison, options);
   comparison.assumptions = options.assumptions;
+  comparison.machine = options.machine, comparison.machine_notes = options.machine_notes;
   return comparison;
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "planner/machine_from_probe.h"
 #include "planner/plan_report.h"
 
 namespace tprimat::planner {
@@ -23,6 +24,8 @@ struct ComparisonOptions {
   std::optional<Scaling> scaling;
   std::optional<double> target_days, budget_usd;
   std::vector<std::string> assumptions;  // what nobody stated
+  std::vector<MachineFigure> machine;    // of a machine that a probe measured
+  std::vector<std::string> machine_notes;
 };
 
 // A layout that no other of any case beats in everything that is known of all.
@@ -67,6 +70,8 @@ struct PlanComparison {
   std::vector<FrontierPlan> frontier;    // quickest training first
   std::vector<PlanAnswer> answers;
   std::vector<std::string> assumptions;
+  std::vector<MachineFigure> machine;      // of one that a probe measured; empty: no probe
+  std::vector<std::string> machine_notes;  // what the probe leaves open
 
   bool ends() const;         // some plan trains all tokens
   bool is_answered() const;  // some plan satisfies what was asked, or where nothing was asked trains all tokens
@@ -79,7 +84,9 @@ struct PlanComparison {
                       field("frontier_of", &C::frontier_of, "figures that the frontier compares"),
                       field("frontier", &C::frontier, "layouts that no other beats in every such figure"),
                       field("answers", &C::answers, "to --target-days and --budget"),
-                      field("assumptions", &C::assumptions, "assumptions for values not given"));
+                      field("assumptions", &C::assumptions, "assumptions for values not given"),
+                      field("machine", &C::machine, "figures of the machine that a probe measured"),
+                      field("machine_notes", &C::machine_notes, "what the probe leaves open"));
   }
 };
 

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "planner/memory.h"
+#include "planner/recipes.h"
+#include "planner/row_completion.h"
 #include "planner/row_experts.h"
+#include "planner/row_memory.h"
 #include "published/cells.h"
 #include "published/framework_formulas.h"
 #include "published/row_inputs.h"
@@ -148,6 +150,12 @@ void read_release(Workload& workload, const PublishedRow& row) {
   auto found = find_in_notes(row, "release ([0-9][0-9.]{1,15})");
   if (found.empty()) found = find_in_cell(row, "framework", "([0-9]{2}\\.[0-9.]{2,8})");
   if (!found.empty()) workload.release = found[0];
+  // Megatron-Bridge's own versions come with these containers of NeMo.
+  constexpr std::pair<std::string_view, const char*> k_bridge[] = {
+      {"0.2", "25.11"}, {"0.3", "26.02"}, {"0.4", "26.04"}, {"0.5", "26.06"}, {"0.6", "26.08"}};
+  const auto version = find_in_cell(row, "framework", "[Mm]egatron-[Bb]ridge ([0-9]\\.[0-9])");
+  for (const auto& [bridge, release] : k_bridge)
+    if (found.empty() && !version.empty() && version[0] == bridge) workload.release = release;
 }
 
 // How a program's authors count the FLOPs of a rate that they print instead of tokens.
@@ -172,19 +180,6 @@ std::optional<double> printed_rate(const PublishedWorkload& read, const Publishe
   if (flops) return flops->value * 1e12 / printed_flops_per_token(workload, false);
   if (mfu) return mfu->value / 100 * read.machine.peak(workload.precision) / printed_flops_per_token(workload, true);
   return std::nullopt;
-}
-
-void read_memory(PublishedWorkload& read, const PublishedRow& row) {
-  constexpr double k_gib = 1073741824.0, k_gb = 1e9;
-  const std::string unit = row.cell("mem_unit"), notes = row.cell("notes").substr(0, 1000);
-  read.out_of_memory = row.cell("mem") == "OOM";
-  const auto printed = parse_printed(row.cell("mem"));
-  if (!printed) return;
-  const bool activations = notes.find("ACTIVATION memory") != std::string::npos;
-  if (unit == "GiB" || unit == "GB")
-    (activations ? read.activation_bytes : read.memory_bytes) = printed->value * (unit == "GiB" ? k_gib : k_gb);
-  else if (activations && unit == "percent of tensor-parallel baseline")
-    read.activation_share = printed->value / 100;
 }
 
 // Megatron-LM has had experts since its Core.
@@ -232,7 +227,6 @@ std::string read_shape(PublishedWorkload& read, const PublishedRow& row) {
   if (!inputs.counted_by_framework.empty()) return "attention that only its framework counts";
   if (!inputs.shape) return inputs.missing;
   if (inputs.shape->mamba) return "a hybrid with state-space layers";
-  if (inputs.tuning == TuningKind::adapters) return "only adapters are trained";
   if (mentions(notes, "single transformer layer")) return "a single layer";
   read.workload.shape = *inputs.shape;
   if (!inputs.vocabulary_known) {
@@ -304,10 +298,14 @@ std::string read_batch(PublishedWorkload& read, const PublishedRow& row) {
 
 }  // namespace
 
-PublishedWorkload read_published_workload(const PublishedRow& row) {
+PublishedWorkload read_published_workload(const PublishedRow& printed) {
   PublishedWorkload read;
+  const CompletedRow completed = complete_row(printed);
+  const PublishedRow& row = completed.row;
+  read.assumptions = completed.assumptions;
   const auto gpus = count_cell(row, "n_gpus");
   read.missing = gpus ? read_program(read, row) : "no number of GPUs";
+  if (read.missing.empty()) read.missing = completed.missing;
   if (read.missing.empty()) read.missing = read_shape(read, row);
   if (!read.missing.empty()) return read;
   if (const auto length = count_cell(row, "seq")) {
@@ -322,8 +320,10 @@ PublishedWorkload read_published_workload(const PublishedRow& row) {
   read_details(read.workload, row);
   read_expert_features(read.workload, row);
   read_prediction_layers(read, row);
-  read_partial_recompute(read, row);
-  read.weak = weakness_of(row);
+  read_partial_recompute(read, complete_by_recipe(read, row));
+  read_tuning(read, row);
+  read.weak = completed.weak.empty() ? weakness_of(row) : completed.weak;
+  read_memory_settings(read, row);
   read_memory(read, row);
   if (const auto rate = printed_rate(read, row, *gpus))
     read.tokens_per_second_per_gpu = *rate;

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "planner/workload.h"
+#include "planner/memory.h"
 #include "published/table.h"
 
 namespace tprimat::planner {
@@ -13,8 +13,9 @@ namespace tprimat::planner {
 struct PublishedWorkload {
   Workload workload;
   Machine machine;
-  double tokens_per_second_per_gpu = 0;    // 0: not printed
-  std::optional<double> memory_bytes;      // most on one GPU
+  double tokens_per_second_per_gpu = 0;  // 0: not printed
+  std::optional<double> memory_bytes;    // most on one GPU
+  MemoryFigure memory_figure = MemoryFigure::device;
   std::optional<double> activation_bytes;  // of them, what is kept for the backward pass
   std::optional<double> activation_share;  // the same over that without recomputation and sequence parallelism
   bool out_of_memory = false;

@@ -92,7 +92,8 @@ void read_expert_features(Workload& workload, const PublishedRow& row) {
   const std::string notes = lower_text(row.cell("notes"));
   const std::string said = notes + ' ' + lower_text(row.cell("framework"));
   if (mentions(notes, "low-precision optimizer moments")) workload.moment_bytes = 2;
-  workload.launches_graphs = mentions(notes, "cuda graph") || mentions(notes, "cudagraph");
+  if (mentions(notes, "cuda graph") || mentions(notes, "cudagraph"))
+    workload.graphs = mentions(notes, "full") || mentions(notes, "whole") ? Graphs::whole : Graphs::parts;
   if (!workload.shape.experts) return;
   if (mentions(notes, "real routing"))
     workload.routing = Routing::learned;

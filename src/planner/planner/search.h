@@ -1,5 +1,8 @@
 #pragma once
 
+#include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -7,6 +10,13 @@
 #include "planner/step_time.h"
 
 namespace tprimat::planner {
+
+// How FP8 products are scaled: one figure per tensor, per row, or per block of 32 (MX).
+enum class Recipe { tensorwise, rowwise, mx };
+constexpr auto enum_table(Recipe) {
+  return std::to_array<std::pair<Recipe, std::string_view>>(
+      {{Recipe::tensorwise, "tensorwise"}, {Recipe::rowwise, "rowwise"}, {Recipe::mx, "mxfp8"}});
+}
 
 // What is given; the layout is sought.
 struct PlanRequest {
@@ -28,6 +38,11 @@ struct PlanRequest {
   bool keeps_masters = true, repeats_core = false;
   double moment_bytes = 4;
   Offload offload = Offload::none;
+  Recipe recipe = Recipe::tensorwise;  // of FP8
+  // Of a sparse model.
+  std::optional<Routing> routing = {};
+  std::optional<Dispatcher> dispatcher = {};
+  double expert_load = 1;
 };
 
 struct RankedLayout {
@@ -45,12 +60,30 @@ struct SearchOutcome {
   bool calibrated = false;               // measurements stand behind the parameters (rests_on_measurements)
 };
 
-// Every layout TP x PP x VP x CP x DP x MBS x recompute x sharding that the program can do and that is legal: TP
-// divides heads, key heads, inner width and a rank's part of the sequence, and stays within a domain of fast links; PP
-// x VP divides the layers, or where the program can do it the layers with embedding and loss among them; CP halves the
-// sequence evenly; DP x MBS divides the batch; and an interleaved pipeline is filled in whole rounds (arXiv 2104.04473,
-// section 2.2.2).
+// Every layout TP x PP x VP x CP x DP x EP x ETP x MBS x recompute x sharding that the program can do and that is
+// legal: TP divides heads, key heads, inner width and a rank's part of the sequence, and stays within a domain of fast
+// links; PP x VP divides the layers, or where the program can do it the layers with embedding and loss among them; CP
+// halves the sequence evenly; DP x MBS divides the batch; and an interleaved pipeline is filled in whole rounds (arXiv
+// 2104.04473, section 2.2.2). Where the program takes a list of each chunk's layers, cuts that do not divide are
+// balanced by weight (planner/stage_cuts.h). EP divides the experts and ETP, 1 or TP, an expert's width; EP x ETP
+// divides TP x CP x DP.
 SearchOutcome search_layouts(const PlanRequest& request, const ParameterSet& parameters, size_t most);
+
+// For questions about layouts that a search did not choose: all legal ones, each timed where it matters.
+class LayoutSurvey {
+ public:
+  using Accepts = std::function<bool(const Layout&)>;
+  LayoutSurvey(const PlanRequest& request, const ParameterSet& parameters);  // which must outlive it
+  ~LayoutSurvey();
+
+  std::optional<RankedLayout> find_fastest(const Accepts& accepts);  // of those that fit
+  // Of those that do not fit, those that would take less than that; fastest first.
+  std::vector<RankedLayout> list_excluded(double seconds, const Accepts& accepts);
+
+ private:
+  struct Layouts;
+  std::unique_ptr<Layouts> layouts_;
+};
 
 // Where --framework names one that `tprimat run` starts: only layouts that its launcher takes (src/suite/launch). Other
 // programs keep all that they can do.

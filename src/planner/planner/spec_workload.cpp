@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "spec/model_catalogue.h"
+#include "spec/pipeline_layout.h"
 
 namespace tprimat::planner {
 namespace {
@@ -63,6 +64,8 @@ SpecWorkload workload_of(const TrainSpec& spec, Framework framework, Platform pl
   workload.sequence_length = spec.sequence_length;
   workload.global_batch = spec.global_batch_size;
   workload.layout = layout_of(spec);
+  if (const auto& stages = spec.parallel.pipeline_layout)
+    workload.layers_of_places = list_place_layers(*stages).value_or(std::vector<int64_t>());
   // tf32 is fp32 in memory
   workload.precision = parse_enum<PlanPrecision>(enum_name(spec.precision)).value_or(PlanPrecision::fp32);
   workload.keeps_masters = spec.optimizer.master_weights;
@@ -80,11 +83,19 @@ SpecWorkload workload_of(const TrainSpec& spec, Framework framework, Platform pl
 }
 
 TrainSpec with_layout(TrainSpec spec, const Layout& layout) {
-  const std::string strategy = spec.parallel.strategy;
+  const ParallelSpec before = spec.parallel;
   spec.parallel = parallel_spec(layout);
-  spec.parallel.strategy = strategy;
+  spec.parallel.strategy = before.strategy;
+  if (before.pipeline == layout.pipeline && before.virtual_pipeline == layout.chunks)
+    spec.parallel.pipeline_layout = before.pipeline_layout;
   spec.micro_batch_size = layout.micro_batch;
   spec.recompute = layout.recompute;
+  return spec;
+}
+
+TrainSpec with_layout(TrainSpec spec, const Workload& workload) {
+  spec = with_layout(std::move(spec), workload.layout);
+  spec.parallel.pipeline_layout = stated_stages(workload);
   return spec;
 }
 

@@ -15,8 +15,12 @@ struct SpecWorkload {
 };
 SpecWorkload workload_of(const TrainSpec& spec, Framework framework, Platform platform);
 
-// The specification with the layout, batch, recomputation and sharding of `layout`.
+// The specification with the layout, batch, recomputation and sharding of `layout`. Stated layers of each chunk stay
+// where PP and VP do.
 TrainSpec with_layout(TrainSpec spec, const Layout& layout);
+
+// The same, with the explicit cut of the workload where it has one.
+TrainSpec with_layout(TrainSpec spec, const Workload& workload);
 
 // The machine behind a device's name as drivers and configurations spell it; nothing where its memory says that it is
 // another part than the list's.

@@ -143,11 +143,10 @@ struct DataGroup {
 // Ranks that hold the same weights, of which each `apart`-th rank is one. A ring over nodes enters and leaves each by
 // the networks of all the ranks that it has there.
 DataGroup data_group(double ranks, double apart, const Machine& machine, const Rates& rates) {
-  DataGroup group{ranks, rates.link};
   const auto domain = static_cast<double>(machine.gpus_per_domain);
-  if (ranks * apart <= domain) return group;
   const double together = std::clamp(domain / apart, 1.0, ranks);
-  group.bandwidth = std::min(rates.link, together * rates.network);
+  DataGroup group{ranks, rates.link_among(machine, static_cast<int64_t>(together))};
+  if (ranks * apart > domain) group.bandwidth = std::min(group.bandwidth, together * rates.network);
   return group;
 }
 

@@ -9,6 +9,7 @@
 #include "planner/families.h"
 #include "planner/machine.h"
 #include "spec/model_catalogue.h"
+#include "spec/pipeline_layout.h"
 #include "spec/pipeline_schedule.h"
 #include "spec/train_spec.h"
 
@@ -48,6 +49,9 @@ constexpr auto enum_table(RecomputedModule) {
 
 // Bytes of an activation, and of a weight as products use it and ranks exchange it.
 inline constexpr double k_half_bytes = 2;
+
+// What a program launches in CUDA graphs: nothing, parts of each layer, or whole steps.
+enum class Graphs { none, parts, whole };
 
 // How a training is laid out over GPUs. num_gpus = tensor x context x pipeline x data.
 struct Layout {
@@ -97,15 +101,21 @@ struct Workload {
   bool asynchronous_tensor = true;  // tensor-parallel exchanges may hide behind products, where the program can
   bool scaled_by_row = false;       // FP8 with one scale per row
   bool scaled_by_block = false;     // FP8 with one scale per block of 32 (MX)
+  bool narrow_attention = false;    // the attention core's products run in FP8 too
   bool compiled = true;       // element-wise kernels are fused by a compiler, where the program leaves it the choice
   bool repeats_core = false;  // `recompute` selective repeats the attention core, whatever else the program can
   std::optional<Routing> routing = {};        // of a sparse model; absent: not known
   std::optional<Dispatcher> dispatcher = {};  // absent: the program's usual one
   bool overlaps_experts = false;              // exchanges of tokens hide behind the computing of other micro-batches
-  bool launches_graphs = false;               // kernels are launched in graphs
+  Graphs graphs = Graphs::none;
   // Copies of tokens that the experts of the fullest rank take, over the mean; 0: not stated, then 1 but for learned
   // routing.
   double expert_load = 0;
+  double weight_bytes =
+      k_half_bytes;              // of a weight as products use it; FP8 alone: 1, and 1 more where it is kept turned
+  double gradient_bytes = 0;     // in which gradients are summed; 0: as the program does it
+  bool stores_narrow = false;    // the inputs of the MLP's activation function are kept in 8 bits
+  bool compiled_loss = true;     // the loss makes no copies of the scores (torchtitan since 2025)
   bool trains_adapters = false;  // low-rank adapters (LoRA) alone: no gradients and states of the model's weights
   double document_length = 0;    // mean tokens of the documents of a packed sequence, which do not see each other; 0:
                                  // one document
@@ -180,6 +190,12 @@ struct Workload {
     return std::max(1.0, static_cast<double>(global_batch) / static_cast<double>(layout.data * layout.micro_batch));
   }
 };
+
+// The explicit cut as configurations state it; nothing where the program's rule cuts.
+inline std::optional<std::string> stated_stages(const Workload& workload) {
+  if (workload.layers_of_places.empty()) return std::nullopt;
+  return write_pipeline_layout(workload.layers_of_places, workload.shape.prediction_layers.value_or(0));
+}
 
 // Why the planner does not predict a shape; empty for one that it does.
 inline std::string unpredictable(const ModelSpec& shape) {

@@ -63,4 +63,15 @@ const PublishedRow* find_built_in_row(std::string_view id) {
   return found != rows.end() ? found->second : nullptr;
 }
 
+std::vector<PublishedTable> load_published_tables(const std::vector<std::string>& paths) {
+  std::vector<PublishedTable> tables;
+  for (const std::string& path : paths) {
+    if (path == k_published_word)
+      tables.insert(tables.end(), built_in_tables().begin(), built_in_tables().end());
+    else
+      tables.push_back(load_published_table(path));
+  }
+  return tables;
+}
+
 }  // namespace tprimat::planner

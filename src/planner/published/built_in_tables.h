@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -17,5 +18,11 @@ const std::vector<PublishedTable>& built_in_tables();
 
 // Nothing for an id that no row has.
 const PublishedRow* find_built_in_row(std::string_view id);
+
+// The word that stands for the built-in tables where a command takes files.
+inline constexpr std::string_view k_published_word = "published";
+
+// The tables of these files, the built-in ones for the word. Throws Error like load_published_table().
+std::vector<PublishedTable> load_published_tables(const std::vector<std::string>& paths);
 
 }  // namespace tprimat::planner

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "published/submissions.h"
 #include "text/words.h"
 
 namespace tprimat::planner {
@@ -25,9 +26,10 @@ void check_header(const std::vector<std::string>& columns, const std::string& pa
   const std::set<std::string> names(columns.begin(), columns.end());
   if (columns.size() > k_max_columns) refuse_table(path, 1, fmt::format("has {} columns", columns.size()));
   if (names.size() != columns.size()) refuse_table(path, 1, "names a column twice");
-  if (names.count("model") == 0) refuse_table(path, 1, "has no column 'model'");
-  constexpr const char* k_figures[] = {"tflops_per_gpu", "mfu_pct",      "hfu_pct",
-                                       "step_time_s",    "tokens_per_s", "tokens_per_s_per_gpu"};
+  if (names.count("model") == 0 && !lists_submissions(columns)) refuse_table(path, 1, "has no column 'model'");
+  constexpr const char* k_figures[] = {"tflops_per_gpu",     "mfu_pct",          "hfu_pct",
+                                       "step_time_s",        "tokens_per_s",     "tokens_per_s_per_gpu",
+                                       "step_time_s_median", "throughput_median"};
   if (std::ranges::none_of(k_figures, [&](const char* each) { return names.contains(each); }))
     refuse_table(path, 1, fmt::format("has nothing to validate: none of the columns {}", fmt::join(k_figures, ", ")));
 }
@@ -37,6 +39,7 @@ PublishedRow make_row(const std::vector<std::string>& columns, const std::vector
   PublishedRow row{line, {}};
   for (size_t i = 0; i < columns.size(); ++i)
     if (!cells[i].empty()) row.cells[columns[i]] = cells[i];
+  if (lists_submissions(columns)) name_submission_cells(row);
   return row;
 }
 

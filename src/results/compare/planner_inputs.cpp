@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "compare/load_runs.h"
 #include "planner/machine.h"
+#include "published/built_in_tables.h"
 #include "text/json_fields.h"
 
 namespace tprimat::results {
@@ -57,10 +58,14 @@ PlanInputs sort_plan_inputs(const std::vector<std::string>& paths) {
   PlanInputs inputs;
   std::vector<std::string> results;
   for (const std::string& path : paths)
-    if (!fs::exists(path))
-      throw Error(Problem{"does not exist", path,
-                          "give a table of measurements, a result, or a folder that tprimat run wrote into"});
-  for (const std::string& path : paths) (holds_results(path) ? results : inputs.tables).push_back(path);
+    if (!fs::exists(path) && path != planner::k_published_word)
+      throw Error(
+          Problem{"does not exist", path,
+                  "give a table of measurements, a result, a folder that tprimat run wrote into, or `published`"});
+  const auto is_result = [](const std::string& path) {
+    return path != planner::k_published_word && holds_results(path);
+  };
+  for (const std::string& path : paths) (is_result(path) ? results : inputs.tables).push_back(path);
   if (!results.empty()) inputs.results = load_own_results(results);
   return inputs;
 }

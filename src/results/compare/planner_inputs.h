@@ -7,8 +7,9 @@
 
 namespace tprimat::results {
 
-// Inputs of --calibrate and --validate: tables of published measurements, and results of runs, in folders or by name.
-// The output of `tprimat probe --json` in such a folder gives the rates of its processor.
+// Inputs of --calibrate and --validate: tables of published measurements (`published`: the built-in ones), and results
+// of runs, in folders or by name. The output of `tprimat probe --json` in such a folder gives the rates of its
+// processor.
 struct PlanInputs {
   std::vector<std::string> tables;
   std::vector<planner::OwnObservation> results;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "spec/pipeline_layout.h"
+
 namespace tprimat::suite {
 namespace {
 
@@ -81,12 +83,22 @@ class RuleList {
                         layout_.tensor, layout_.context, layout_.data, ranks));
   }
 
-  void check_pipeline() {
+  void check_stages() {
+    if (layout_.pipeline_layout) {
+      const std::string fault =
+          find_layout_fault(*layout_.pipeline_layout, task_.model, layout_.pipeline, layout_.virtual_pipeline);
+      require(fault.empty(), fault);
+      return require(!layout_.ends_as_layers, "pipeline_layout and embedding_and_loss_as_layers contradict each other");
+    }
     const int64_t stages = layout_.pipeline * layout_.virtual_pipeline;
     require(
         divides(stages, layout_.pipeline_units(task_.model.num_layers)),
         fmt::format("PP {} x VP {} = {} does not divide the {} layers{}", layout_.pipeline, layout_.virtual_pipeline,
                     stages, task_.model.num_layers, layout_.ends_as_layers ? ", the embedding and the loss" : ""));
+  }
+
+  void check_pipeline() {
+    check_stages();
     require(!layout_.ends_as_layers || layout_.pipeline > 1, "embedding_and_loss_as_layers needs PP above 1");
     require(layout_.virtual_pipeline == 1 || layout_.pipeline > 1,
             fmt::format("VP {} needs PP above 1", layout_.virtual_pipeline));
@@ -181,6 +193,7 @@ std::optional<ParallelSpec> find_sound_layout(const LayoutTask& task, const Para
       layout.tensor = tensor;
       layout.pipeline = pipeline;
       layout.ends_as_layers = wanted.ends_as_layers && pipeline > 1;
+      layout.pipeline_layout.reset();
       for (const int64_t context : {int64_t{1}, wanted.context})
         for (const int64_t stages : {int64_t{1}, wanted.virtual_pipeline}) {
           layout.context = context;
@@ -198,6 +211,7 @@ std::string print_layout(const LayoutTask& task, const ParallelSpec& layout) {
   if (layout.expert_ranks() != 1) text += fmt::format("EP: {}, ", *layout.expert);
   if (layout.expert_tensor_ranks() != 1) text += fmt::format("ETP: {}, ", *layout.expert_tensor);
   if (layout.ends_as_layers) text += "embedding_and_loss_as_layers: true, ";
+  if (layout.pipeline_layout) text += fmt::format("pipeline_layout: \"{}\", ", *layout.pipeline_layout);
   const std::string zero = layout.zero_stage == 0 ? "" : fmt::format(", ZeRO: {}", layout.zero_stage);
   return fmt::format("{{{}DP: {}, GA: {}{}}}", text, layout.data,
                      task.global_batch_size / (task.micro_batch_size * layout.data), zero);

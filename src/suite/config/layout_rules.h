@@ -20,7 +20,8 @@ struct LayoutTask {
 //   TP x PP x DP x CP = devices
 //   GBS = MBS x DP x GA
 //   TP divides heads and FFN, and divides the KV heads or is a multiple of them
-//   PP x VP divides the layers; VP needs PP, and PP divides GA (the interleaved schedule takes micro batches by PP)
+//   PP x VP divides the layers, or is the number of chunks of the pipeline_layout; VP needs PP, and PP divides GA (the
+//   interleaved schedule takes micro batches by PP)
 //   2 x CP divides SL
 //   EP divides the experts, ETP an expert's FFN, EP x ETP divides TP x CP x DP; a dense model has neither
 //   with SP, TP divides the tokens of a micro batch, MBS x SL / CP

@@ -6,11 +6,19 @@
 #include "config/draft.h"
 #include "config/layout_rules.h"
 #include "config/values.h"
+#include "spec/pipeline_layout.h"
 #include "text/choice.h"
 #include "text/format.h"
 
 namespace tprimat::suite {
 namespace {
+
+// VP where the chunks alone are stated; 1 where they are no multiple of PP.
+int64_t count_chunks(const ParallelSpec& layout) {
+  const auto places = list_place_layers(*layout.pipeline_layout);
+  if (!places || static_cast<int64_t>(places->size()) % layout.pipeline != 0) return 1;
+  return static_cast<int64_t>(places->size()) / layout.pipeline;
+}
 
 ParallelSpec spec_of(const raw::Layout& layout, const std::string& strategy) {
   ParallelSpec spec;
@@ -24,6 +32,8 @@ ParallelSpec spec_of(const raw::Layout& layout, const std::string& strategy) {
   spec.ends_as_layers = layout.ends_as_layers.value_or(false);
   spec.expert = layout.expert;
   spec.expert_tensor = layout.expert_tensor;
+  spec.pipeline_layout = layout.pipeline_layout;
+  if (!layout.virtual_pipeline && spec.pipeline_layout) spec.virtual_pipeline = count_chunks(spec);
   spec.zero_stage = layout.zero_stage.value_or(0);
   return spec;
 }

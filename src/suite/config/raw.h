@@ -66,6 +66,7 @@ struct Hardware {
 struct Layout {
   Whole tensor, pipeline, virtual_pipeline, data, context, expert, expert_tensor, accumulation;
   Flag sequence_parallel, ends_as_layers;
+  Text pipeline_layout;
   Whole zero_stage;
   static constexpr auto fields() {
     using L = Layout;
@@ -83,6 +84,9 @@ struct Layout {
         field("sequence_parallel", &L::sequence_parallel, "SP: norms split over the TP group"),
         field("embedding_and_loss_as_layers", &L::ends_as_layers,
               "count the embedding and the loss as one layer each when PP and VP split the model"),
+        field("pipeline_layout", &L::pipeline_layout,
+              "what each of the PP x VP chunks holds, in Megatron-LM's notation: \"Et*3|(tt|)*29m|L\"; equally many "
+              "layers when absent"),
         field("zero_stage", &L::zero_stage,
               "ZeRO: the data-parallel ranks shard 1 optimizer states, 2 also gradients, 3 also weights; 0: nothing"));
   }

@@ -116,7 +116,8 @@ void add_own_model_settings(const TrainSpec& spec, Json& model) {
   model["virtual_pipeline_model_parallel_size"] = nullptr;
   model["account_for_embedding_in_pipeline_split"] = false;
   model["account_for_loss_in_pipeline_split"] = false;
-  model["pipeline_model_parallel_layout"] = nullptr;
+  const auto& stages = spec.parallel.pipeline_layout;
+  model["pipeline_model_parallel_layout"] = stages ? Json(*stages) : Json();
   model["recompute_modules"] = spec.recompute == Recompute::selective ? Json::array({"core_attn"}) : Json();
   add_mlp(shape, model);
   add_bridge_experts(spec, model);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/printable.h"
 #include "launch/argument_list.h"
 #include "launch/launch_plan.h"
 #include "launch/launchers.h"
@@ -83,6 +84,13 @@ const std::vector<FrameworkModule>& framework_modules() {
 
 void Refusals::add_if(bool refused, const std::string& what, const std::string& hint, const std::string& where) {
   if (refused) problems_.push_back({fmt::format("the framework '{}' {}", enum_name(framework_), what), where, hint});
+}
+
+void refuse_pipeline_layout(Refusals& refusals, const ParallelSpec& layout) {
+  refusals.add_if(layout.pipeline_layout.has_value(),
+                  fmt::format("cannot cut a pipeline as pipeline_layout \"{}\" says",
+                              printable(layout.pipeline_layout.value_or("").substr(0, 64))),
+                  "leave pipeline_layout out of the layout, or choose the framework mega, nemo or prim");
 }
 
 double nearest_power_of_two(double scale) { return std::max(2.0, std::exp2(std::round(std::log2(scale)))); }

@@ -33,6 +33,7 @@ bool lacks_setting(const fs::path& checkout, std::string_view name) {
 
 void add_version_limits(Refusals& refusals, const LaunchRequest& request) {
   const TrainSpec& spec = request.spec;
+  const ParallelSpec& layout = spec.parallel;
   const fs::path checkout = mega_place(request.checkout);
   const auto refuse = [&](bool asked, std::string_view setting, const std::string& what, const std::string& key) {
     refusals.add_if(asked && lacks_setting(checkout, setting),
@@ -43,6 +44,8 @@ void add_version_limits(Refusals& refusals, const LaunchRequest& request) {
   refuse(spec.dispatcher == Dispatcher::hybridep, k_flex_setting, "HybridEP", "training.dispatcher");
   refuse(experts.contains("moe_shared_expert_gate"), "moe_shared_expert_gate", "gate of shared experts", "shared_gate");
   refuse(experts.contains("moe_latent_size"), "moe_latent_size", "experts of another width", "latent_size");
+  refuse(layout.pipeline_layout.has_value(), "pipeline_model_parallel_layout", "list of a pipeline's layers",
+         "pipeline_layout");
   refuse(list_prediction_settings(spec.model).contains("mtp_use_repeated_layer"), "mtp_use_repeated_layer",
          "block shared by the layers that predict further tokens", "shared_prediction");
   refusals.add_if(spec.dispatcher == Dispatcher::hybridep && request.platform == Platform::amd,
@@ -173,7 +176,9 @@ void add_layout(ArgumentList& list, const TrainSpec& spec) {
   list.add("--tensor-model-parallel-size", layout.tensor);
   list.add("--pipeline-model-parallel-size", layout.pipeline);
   list.add("--context-parallel-size", layout.context);
-  if (layout.virtual_pipeline > 1)
+  if (layout.pipeline_layout)
+    list.add("--pipeline-model-parallel-layout", *layout.pipeline_layout);  // VP follows from it
+  else if (layout.virtual_pipeline > 1)
     list.add("--num-layers-per-virtual-pipeline-stage",
              layout.pipeline_units(spec.model.num_layers) / (layout.pipeline * layout.virtual_pipeline));
   list.flag_if(layout.ends_as_layers, "--account-for-embedding-in-pipeline-split");

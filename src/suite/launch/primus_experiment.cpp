@@ -82,9 +82,10 @@ void add_layout(const TrainSpec& spec, Json& to) {
   const ParallelSpec& layout = spec.parallel;
   to["tensor_model_parallel_size"] = layout.tensor;
   to["pipeline_model_parallel_size"] = layout.pipeline;
-  to["num_virtual_stages_per_pipeline_rank"] = layout.virtual_pipeline > 1 ? Json(layout.virtual_pipeline) : Json();
+  const bool interleaves = layout.virtual_pipeline > 1 && !layout.pipeline_layout;  // else VP follows from the list
+  to["num_virtual_stages_per_pipeline_rank"] = interleaves ? Json(layout.virtual_pipeline) : Json();
   to["num_layers_per_virtual_pipeline_stage"] = nullptr;
-  to["pipeline_model_parallel_layout"] = nullptr;
+  to["pipeline_model_parallel_layout"] = layout.pipeline_layout ? Json(*layout.pipeline_layout) : Json();
   to["decoder_first_pipeline_num_layers"] = nullptr;
   to["decoder_last_pipeline_num_layers"] = nullptr;
   to["context_parallel_size"] = layout.context;

@@ -206,6 +206,8 @@ const std::vector<Aspect>& aspects() {
        copy_member<&ParallelSpec::expert_tensor>},
       layout_aspect<&ParallelSpec::sequence_parallel>("sequence_parallel"),
       layout_aspect<&ParallelSpec::ends_as_layers>("embedding_and_loss_as_layers"),
+      {"pipeline_layout", [](const LaunchRequest& r) { return r.spec.parallel.pipeline_layout.value_or("not stated"); },
+       copy_member<&ParallelSpec::pipeline_layout>},
       layout_aspect<&ParallelSpec::zero_stage>("zero_stage", copy_member<&ParallelSpec::zero_stage>),
       {"micro_batch_size", [](const LaunchRequest& r) { return fmt::format("{}", r.spec.micro_batch_size); },
        [](const LaunchRequest& from, LaunchRequest& to) { to.spec.micro_batch_size = from.spec.micro_batch_size; }},

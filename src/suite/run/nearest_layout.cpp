@@ -91,10 +91,17 @@ class FitSearch {
     return sizes;
   }
 
+  // The layers of each chunk, where they are stated.
+  bool keeps_stages(const planner::Layout& layout) const {
+    return layout.pipeline == wanted_.pipeline && layout.chunks == wanted_.chunks;
+  }
+
   bool is_sound(const planner::Layout& layout) const {
     const LayoutTask task{workload_.shape, layout.num_gpus(), layout.micro_batch, workload_.global_batch,
                           workload_.sequence_length};
-    return list_broken_rules(task, planner::parallel_spec(layout)).empty();
+    ParallelSpec spec = planner::parallel_spec(layout);
+    if (keeps_stages(layout)) spec.pipeline_layout = planner::stated_stages(workload_);
+    return list_broken_rules(task, spec).empty();
   }
 
   // ZeRO stages that the program supports in any layout.
@@ -118,12 +125,14 @@ class FitSearch {
   void consider(const planner::Layout& layout) {
     if (best_ && distance(layout, wanted_) >= distance(best_->layout, wanted_)) return;
     workload_.layout = layout;
+    workload_.layers_of_places = keeps_stages(layout) ? stated_places_ : std::vector<int64_t>();
     const double needed = task_.needs(workload_);
     if (needed <= task_.bytes && task_.accepts(layout)) best_ = FittingLayout{layout, needed};
   }
 
   planner::Workload workload_;
   const planner::Layout wanted_;
+  const std::vector<int64_t> stated_places_ = workload_.layers_of_places;
   const FitTask& task_;
   planner::Sharding least_sharding_;
   std::optional<FittingLayout> best_;

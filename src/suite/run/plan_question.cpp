@@ -141,11 +141,14 @@ class QuestionReader {
   QuestionReader(const PlanModelOptions& options, const LoadedExperiment& configured,
                  const planner::PlannerSettings& planner)
       : options_(options), experiment_(configured.experiment) {
-    if (options.gpu.empty() || options.gpus.empty())
+    const bool is_probed = !options.machine.probes.empty();
+    if ((options.gpu.empty() && !is_probed) || options.gpus.empty())
       throw Error(
           Problem{"needs --gpu and --gpus", "plan", "for instance: tprimat plan llama3.1_8b --gpu H100 --gpus 64"});
-    for (const std::string& name : planner::split_lists(options.gpu, "--gpu"))
-      add_machine(name == "cpu" ? measure_processor() : require_machine(name, "--gpu"));
+    if (is_probed)
+      add_probed(planner.parameters);
+    else
+      add_machines();
     counts_ = planner::parse_counts(planner::split_lists(options.gpus, "--gpus"), "--gpus", left_out_);
     if (machines_.size() * counts_.size() > k_max_cases)
       throw Error(Problem{
@@ -159,6 +162,7 @@ class QuestionReader {
     compared_.scaling = read_scaling();
     compared_.most = options.top;
     compared_.explains = counts_.size() == 1;
+    if (probed_) show_probed(planner.parameters);
     read_targets();
   }
 
@@ -173,6 +177,17 @@ class QuestionReader {
  private:
   bool has_processor() const {
     return std::any_of(machines_.begin(), machines_.end(), [](const planner::Machine& each) { return each.cores > 0; });
+  }
+
+  void add_machines() {
+    require_no_machine_options(options_.machine);
+    for (const std::string& name : planner::split_lists(options_.gpu, "--gpu"))
+      add_machine(name == "cpu" ? measure_processor() : require_machine(name, "--gpu"));
+  }
+
+  void add_probed(const planner::ParameterSet& parameters) {
+    probed_ = read_machine_option(options_.machine, options_.gpu, parameters);
+    add_machine(probed_->machine);
   }
 
   void add_machine(const planner::Machine& machine) {
@@ -201,6 +216,20 @@ class QuestionReader {
         throw Error(
             Problem{fmt::format("{} does not support {} matrix products", machine.id, enum_name(common_.precision)),
                     "--precision", fmt::format("choose {}, or another GPU", join(products_of(machine), " or "))});
+  }
+
+  void show_probed(const planner::ParameterSet& parameters) {
+    const planner::Machine& machine = probed_->machine;
+    const bool spans_nodes = counts_.back() > machine.gpus_per_domain;
+    if (spans_nodes && machine.network_bandwidth <= 0)
+      throw Error(Problem{fmt::format("{} ranks with {} per node need the network between nodes, which one node does "
+                                      "not measure",
+                                      counts_.back(), machine.gpus_per_domain),
+                          "--machine", "add --network-gbps GBIT/S, of a node"});
+    planner::Workload workload;
+    workload.family = common_.family, workload.precision = common_.precision;
+    compared_.machine = planner::machine_figures(*probed_, parameters, workload);
+    compared_.machine_notes = probed_->notes;
   }
 
   void assume(const std::string& what) { compared_.assumptions.push_back(what); }
@@ -299,7 +328,7 @@ class QuestionReader {
   // The configuration's memory for this GPU, if it differs from the catalogue's.
   void take_memory(const planner::Machine& machine, planner::PlanCase& each) const {
     for (const auto& [platform, setup] : experiment_.platforms) {
-      if (&setup != setup_of(machine) || !setup.memory_per_device_gb) continue;
+      if (probed_ || &setup != setup_of(machine) || !setup.memory_per_device_gb) continue;
       const double stated = *setup.memory_per_device_gb * 1e9;
       if (stated == machine.memory_bytes) return;
       each.request.machine.memory_bytes = stated;
@@ -310,8 +339,10 @@ class QuestionReader {
   planner::PlanCase case_of(const planner::Machine& machine, int64_t gpus) const {
     planner::PlanCase each{common_, {}};
     each.request.machine = machine, each.request.gpus = gpus;
-    if (machine.cores > 0) each.request.machine.memory_bytes /= static_cast<double>(gpus);  // which ranks share
+    if (machine.cores > 0)  // which ranks of a node share
+      each.request.machine.memory_bytes /= static_cast<double>(std::min(gpus, machine.gpus_per_domain));
     take_memory(machine, each);
+    if (probed_) each.memory_source = probed_->memory_source();
     each.request.global_batch = batch_of(gpus, compared_.scaling);
     planner::TrainingTerms& terms = each.terms;
     if (!options_.tokens.empty()) terms.tokens = planner::parse_tokens(options_.tokens, "--tokens");
@@ -327,6 +358,7 @@ class QuestionReader {
   const PlanModelOptions& options_;
   const Experiment& experiment_;
   std::vector<planner::Machine> machines_;
+  std::optional<planner::ProbedMachine> probed_;
   std::vector<int64_t> counts_;
   planner::PlanRequest common_;
   std::vector<std::string> left_out_;

@@ -9,6 +9,7 @@
 #include "planner/parameters.h"
 #include "planner/plan_comparison.h"
 #include "planner/planned_config.h"
+#include "run/machine_option.h"
 
 namespace tprimat::suite {
 
@@ -22,6 +23,7 @@ struct PlanModelOptions {
   double target_days = 0, budget_usd = 0;
   double failure_gpu_hours = 0, restart_minutes = -1, checkpoint_bandwidth_gb = 0, node_noise_percent = -1;
   bool zero_bubble = false;
+  MachineOptions machine;
 };
 
 // The options combined with the configuration: one case per GPU and number of GPUs.

@@ -4,7 +4,7 @@
 
 #include "example_data.h"
 #include "planner/calibrate.h"
-#include "planner/plan_validation.h"
+#include "planner/cross_validation.h"
 #include "planner/published_workload.h"
 
 namespace tprimat::planner {
@@ -121,7 +121,7 @@ TEST(PlanValidation, AFoldIsPredictedWithoutItself) {
   const std::vector<PublishedTable> tables = {table_of(row + row)};
   ParameterSet priors = built_in_parameters();
   priors.reset();
-  const auto folds = cross_validate(tables, built_in_parameters(), 3);
+  const auto folds = cross_validate(tables, built_in_parameters(), {3});
   EXPECT_EQ(folds.front().rows.front().predicted, plan_table(tables.front(), priors).rows.front().predicted);
   const ParameterSet fitted = calibrate(built_in_parameters(), observations_of(tables.front()));
   EXPECT_NE(folds.front().rows.front().predicted, plan_table(tables.front(), fitted).rows.front().predicted);
@@ -160,7 +160,7 @@ TEST(PlanValidation, KeepsItsWordOnRowsThatItHasNotSeen) {
   const std::filesystem::path folder = std::filesystem::path(TPRIMAT_SHARED_DATA) / "published";
   SKIP_WITHOUT_EXAMPLE_DATA(folder);
   constexpr int64_t k_folds = 4;
-  const auto errors = join_errors(cross_validate(dense_tables(folder), built_in_parameters(), k_folds));
+  const auto errors = join_errors(cross_validate(dense_tables(folder), built_in_parameters(), {k_folds}));
   EXPECT_LE(errors_named(errors, "all").median, 0.04);
   EXPECT_LE(errors_named(errors, "all").p90, 0.15);
 }
