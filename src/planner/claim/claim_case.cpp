@@ -64,7 +64,7 @@ ClaimCase read_case(const Claim& claim) {
   read.utilization = figure_in(claim.row, "mfu_pct");
   if (read.utilization) *read.utilization /= 100;
   read.convention = convention_of(claim, read.read, FigureKind::utilization);
-  if (const auto rate = stated_rate(read.read.inputs, read.facts().sequence_length)) {
+  if (const auto rate = stated_rate(claim.row, read.facts())) {
     read.kind = states_tokens(claim.row) ? FigureKind::tokens : FigureKind::step_time;
     read.rate = *rate;
     read.from = read.kind == FigureKind::tokens ? "tokens/s" : "step time";

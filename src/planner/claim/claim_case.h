@@ -49,7 +49,8 @@ struct Suspected {
   std::vector<Suspicion> all;
   double truth = 1;
 };
-Suspected suspect(const ClaimCase& claim, const std::optional<RateBelief>& belief);
+// `share_of_best`: its MFU over the best published one of its kind; 0: there is none.
+Suspected suspect(const ClaimCase& claim, const std::optional<RateBelief>& belief, double share_of_best);
 std::vector<Suspicion> find_contradictions(const ClaimCase& claim, const PublishedRow& row);
 
 // Highest MFU, causal: what the GPU's matrix products reach at best.

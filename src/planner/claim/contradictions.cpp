@@ -65,7 +65,8 @@ StatedRates read_rates(const ClaimCase& claim, const PublishedRow& row) {
   const auto gpus = static_cast<double>(claim.facts().gpus);
   const auto each = parse_printed(row.cell("tokens_per_s_per_gpu")), whole = parse_printed(row.cell("tokens_per_s"));
   const auto step = parse_printed(row.cell("step_time_s"));
-  const auto tokens = static_cast<double>(claim.facts().global_batch * claim.facts().sequence_length);
+  const double tokens =
+      static_cast<double>(claim.facts().global_batch) * static_cast<double>(claim.facts().sequence_length);
   if (each) rates.each = each->value;
   if (whole && gpus > 0) rates.whole = whole->value / gpus;
   if (step && tokens > 0 && gpus > 0) rates.step = tokens / step->value / gpus;
@@ -146,7 +147,8 @@ void offer_factors(Contradictions& found, const ClaimCase& claim, const StatedFl
 
 bool is_of_convention(const FigureCheck& check, Convention stated) {
   const std::string found = check.convention.value_or("");
-  return found.starts_with(enum_name(stated)) || (stated == Convention::causal && found.starts_with("megatron"));
+  return found == enum_name(stated) || (stated == Convention::causal && found == "megatron") ||
+         (stated == Convention::recompute_full && found.ends_with("repeated"));
 }
 
 // Whether the figure follows from the rate as the claim says that it is counted, or in any usual way.

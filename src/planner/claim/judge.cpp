@@ -205,10 +205,10 @@ ClaimReport judge_claim(const Claim& claim, const ClaimEvidence& evidence) {
   Judgement judged{read, find_neighbours(facts, evidence.runs), plan_rate(read.read, evidence.parameters), {}, {}, {}};
   const auto published = published_belief(facts, judged.nearest);
   judged.belief = join_beliefs(judged.planned.belief, published);
-  judged.suspected = suspect(read, judged.belief);
+  fill_standing(report, read, evidence.runs);
+  judged.suspected = suspect(read, judged.belief, report.standing ? report.standing->share : 0);
   judged.contradictions = find_contradictions(read, claim.row);
   fill_expected(report, judged, published);
-  fill_standing(report, read, evidence.runs);
   report.nearest = near_runs(judged.nearest);
   find_verdict(report, judged, claim.row);
   fill_suspicions(report, judged);

@@ -123,11 +123,14 @@ ReadFacts read_facts(const PublishedRow& row, const std::optional<ModelSpec>& sh
   return read;
 }
 
-std::optional<double> stated_rate(const RowInputs& inputs, int64_t sequence_length) {
-  for (const RateChoice& rate : inputs.rates)
-    if (rate.deviation.empty() && (rate.sequence_length == 0 || rate.sequence_length == sequence_length))
-      return rate.tokens_per_second_per_gpu.middle();
-  return std::nullopt;
+std::optional<double> stated_rate(const PublishedRow& row, const RunFacts& facts) {
+  const auto gpus = static_cast<double>(facts.gpus);
+  if (const auto each = parse_printed(row.cell("tokens_per_s_per_gpu"))) return each->value;
+  if (gpus < 1) return std::nullopt;
+  if (const auto whole = parse_printed(row.cell("tokens_per_s"))) return whole->value / gpus;
+  const auto step = parse_printed(row.cell("step_time_s"));
+  const double tokens = static_cast<double>(facts.global_batch) * static_cast<double>(facts.sequence_length);
+  return step && tokens > 0 ? std::optional(tokens / step->value / gpus) : std::nullopt;
 }
 
 std::vector<PublishedRun> read_published_runs(const std::vector<PublishedTable>& tables) {
@@ -137,7 +140,7 @@ std::vector<PublishedRun> read_published_runs(const std::vector<PublishedTable>&
       const ReadFacts read = read_facts(row);
       if (!read.missing.empty() || mentions(lower_text(row.cell("notes")), "check:")) continue;
       const double planned = read.planned.tokens_per_second_per_gpu;
-      const double rate = stated_rate(read.inputs, read.facts.sequence_length).value_or(planned);
+      const double rate = stated_rate(row, read.facts).value_or(planned);
       if (rate <= 0) continue;
       const std::string id = row.cell("id");
       runs.push_back({read.facts, id.empty() ? fmt::format("{}:{}", table.name, row.line) : id, row.cell("source"),

@@ -44,7 +44,7 @@ struct ReadFacts {
 ReadFacts read_facts(const PublishedRow& row, const std::optional<ModelSpec>& shape = {});
 
 // Tokens/s per GPU that the row states outright: as such, of the whole job, or by step time.
-std::optional<double> stated_rate(const RowInputs& inputs, int64_t sequence_length);
+std::optional<double> stated_rate(const PublishedRow& row, const RunFacts& facts);
 
 // A published result with its rate.
 struct PublishedRun {

@@ -11,6 +11,8 @@ namespace {
 
 // How often a claim is right, and how often each mistake is made, by judgement.
 constexpr double k_right = 0.6;
+// Claims well above all that is published are right less often.
+constexpr double k_record = 1.15, k_record_right = 0.4;
 
 struct Candidate {
   Mistake mistake = Mistake::sparse_peak;
@@ -27,7 +29,7 @@ double density(double off, double spread) {
 void add_counted(std::vector<Candidate>& all, const ClaimCase& claim) {
   const CountedWork work = claim.facts().work();
   const double counted = flops_by(work, claim.convention);
-  all.push_back({Mistake::sparse_peak, 2, 0.08});
+  all.push_back({Mistake::sparse_peak, 2, 0.1});
   if (claim.kind == FigureKind::utilization) all.push_back({Mistake::sparse_peak, 0.5, 0.01});
   if (claim.convention == Convention::causal)
     all.push_back({Mistake::other_convention, flops_by(work, Convention::full) / counted, 0.03});
@@ -37,14 +39,15 @@ void add_counted(std::vector<Candidate>& all, const ClaimCase& claim) {
   if (!claim.facts().is_sparse()) return;
   for (const Convention dense : {Convention::experts_dense, Convention::six_n_total})
     if (counts_model_alone(claim.convention))
-      all.push_back({Mistake::experts_dense, flops_by(work, dense) / counted, 0.06});
+      all.push_back({Mistake::experts_dense, flops_by(work, dense) / counted, 0.08});
 }
 
 void add_aggregates(std::vector<Candidate>& all, const ClaimCase& claim) {
   if (claim.kind != FigureKind::tokens && claim.kind != FigureKind::teraflops) return;
   const auto gpus = static_cast<double>(claim.facts().gpus);
-  if (gpus > 1) all.push_back({Mistake::aggregate_for_gpu, gpus, 0.06});
-  if (gpus > k_gpus_per_node) all.push_back({Mistake::node_for_gpu, k_gpus_per_node, 0.04});
+  const double seldom = claim.is_counted() ? 0.2 : 1;  // TFLOP/s are mostly stated per GPU
+  if (gpus > 1) all.push_back({Mistake::aggregate_for_gpu, gpus, 0.06 * seldom});
+  if (gpus > k_gpus_per_node) all.push_back({Mistake::node_for_gpu, k_gpus_per_node, 0.03 * seldom});
 }
 
 std::vector<Candidate> candidates_of(const ClaimCase& claim) {
@@ -55,7 +58,7 @@ std::vector<Candidate> candidates_of(const ClaimCase& claim) {
   else
     all.push_back({Mistake::sparse_peak, 2, 0.01});  // tokens/s that follow from an MFU
   add_aggregates(all, claim);
-  all.push_back({Mistake::double_length, 2, claim.is_counted() ? 0.01 : 0.06});
+  all.push_back({Mistake::double_length, 2, claim.is_counted() ? 0.01 : 0.08});
   constexpr double k_fp8_speed = 1.35, k_adapters_speed = 1.5, k_balance = 1.4;
   if (facts.precision == PlanPrecision::bf16 && facts.machine.peak_8 > 0)
     all.push_back({Mistake::fp8_as_bf16, k_fp8_speed, 0.015});
@@ -98,11 +101,12 @@ Suspicion suspicion_of(const ClaimCase& claim, const Candidate& candidate) {
 
 }  // namespace
 
-Suspected suspect(const ClaimCase& claim, const std::optional<RateBelief>& belief) {
+Suspected suspect(const ClaimCase& claim, const std::optional<RateBelief>& belief, double share_of_best) {
   Suspected suspected;
   if (!belief) return suspected;
   const double off = belief->log_off(claim.rate);
-  suspected.truth = k_right * density(off, belief->spread);
+  const double seldom = share_of_best > k_record ? k_record_right : 1;
+  suspected.truth = k_right * seldom * density(off, belief->spread);
   double whole = suspected.truth;
   for (const Candidate& candidate : candidates_of(claim)) {
     Suspicion each = suspicion_of(claim, candidate);
