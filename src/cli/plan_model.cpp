@@ -124,6 +124,7 @@ void add_plan_model_options(CommandLine& verb, PlanModelRequest& request) {
                   "Sequences per step (default: the configuration's; for catalogue models 512 or more)")
       ->check(number_from(int64_t{1}, int64_t{1} << 30));
   verb.add_flag("--zero-bubble", options.zero_bubble, "Fill pipeline bubbles with weight gradients (ZB-H1)");
+  verb.add_flag("--lora", options.lora, "Plan fine-tuning that trains low-rank adapters alone");
   verb.add_option("--top", options.top, "Layouts to show")->capture_default_str()->check(number_from(1, 10000));
   add_question_options(verb, request);
   add_failure_options(verb, options);

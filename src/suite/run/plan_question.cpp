@@ -205,7 +205,9 @@ class QuestionReader {
     common_.global_batch = options_.global_batch > 0 ? options_.global_batch : experiment_.global_batch_size;
     common_.family = &require_family(options_.framework);
     planner::keep_to_launcher(common_, options_.framework);
-    common_.zero_bubble = options_.zero_bubble;
+    common_.zero_bubble = options_.zero_bubble, common_.trains_adapters = options_.lora;
+    if (options_.lora && common_.family->own_trainer)
+      throw Error(Problem{"the native trainer trains all weights", "--lora", "omit --lora, or choose --framework"});
     common_.precision = planner::parse_plan_precision(options_.precision, "--precision", has_processor());
     for (const planner::Machine& machine : machines_) {
       require_trainer_of(machine, *common_.family);
