@@ -65,15 +65,15 @@ namespace {
 
 // "capacity factor 1.25"
 void read_capacity(Experts& experts, const PublishedRow& row) {
-  constexpr double k_most = 100;
+  constexpr double k_max_factor = 100;
   const auto found = find_in_notes(row, "capacity factor ([0-9]{1,3}(?:[.][0-9]{1,4})?)");
   const auto factor = found.empty() ? std::nullopt : parse_printed(found[0]);
-  if (factor && factor->value <= k_most) experts.capacity_factor = factor->value;
+  if (factor && factor->value <= k_max_factor) experts.capacity_factor = factor->value;
 }
 
 // torchtitan/distributed/llep/README.md of pytorch/torchtitan at 198ff4f: hot experts are copied until no rank takes
 // more than this over the mean.
-constexpr double k_least_loaded = 1.1;
+constexpr double k_max_load = 1.1;
 
 bool spreads_load(const std::string& notes) {
   return mentions(notes, "least-loaded") || (mentions(notes, "llep") && !mentions(notes, "no llep"));
@@ -86,7 +86,7 @@ void read_usual_settings(PublishedWorkload& read, const PublishedRow& row) {
   if (!workload.shape.experts) return;
   const std::string notes = lower_text(row.cell("notes"));
   read_capacity(*workload.shape.experts, row);
-  if (spreads_load(notes)) workload.expert_load = k_least_loaded;
+  if (spreads_load(notes)) workload.expert_load = k_max_load;
   if (mentions(notes, "real routing"))
     workload.routing = Routing::learned;
   else if (mentions(notes, "balanced") || forces_balance(row))

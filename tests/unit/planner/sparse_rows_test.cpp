@@ -51,7 +51,7 @@ TEST(SparseRows, ExpertTensorRanksAreNotedOrTheOldDefault) {
   Cells old = split;
   old["framework"] = "NeMo";
   EXPECT_EQ(read_row(old).workload.layout.expert_tensor, 2);
-  // 16 experts' ranks leave no room for two halves of each.
+  // With 16 ranks of experts there is no second half of each.
   old["ep"] = "16";
   EXPECT_EQ(read_row(old).workload.layout.expert_tensor, 1);
 }
