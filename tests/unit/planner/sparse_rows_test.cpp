@@ -171,9 +171,11 @@ TEST(SparseRows, RecipesStandInForWhatARowDoesNotSay) {
   EXPECT_EQ(april.routing, Routing::balanced);
   EXPECT_EQ(april.dispatcher, Dispatcher::hybridep);
   EXPECT_EQ(april.graphs, Graphs::parts);
+  EXPECT_FALSE(april.narrow_attention);
   cells["framework"] = "Megatron-Bridge / NeMo 26.06";
   EXPECT_EQ(read_row(cells).workload.graphs, Graphs::whole);
   EXPECT_TRUE(read_row(cells).workload.overlaps_experts);
+  EXPECT_TRUE(read_row(cells).workload.narrow_attention);
   cells["notes"] = "partial CUDA graphs, all-to-all, EP overlap off";  // the row's own word holds
   const Workload own = read_row(cells).workload;
   EXPECT_EQ(own.graphs, Graphs::parts);
