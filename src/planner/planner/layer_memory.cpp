@@ -208,8 +208,8 @@ void visit_chunks(const Workload& workload, int64_t stage, const Visit& visit) {
   const auto kinds = [&](int64_t chunk, int64_t first, int64_t count) {
     const int64_t experts =
         m.experts ? expert_layers_before(*m.experts, first + count) - expert_layers_before(*m.experts, first) : 0;
-    const bool last = stage == layout.pipeline - 1 && chunk == layout.chunks - 1;
-    visit(chunk, StageLayers{count - experts, experts, last ? m.prediction_layers.value_or(0) : 0});
+    const bool predicts = chunk * layout.pipeline + stage == workload.prediction_place();
+    visit(chunk, StageLayers{count - experts, experts, predicts ? m.prediction_layers.value_or(0) : 0});
   };
   if (workload.stages_are_alike() && !layout.ends_as_layers) {
     const int64_t each = m.num_layers / (layout.pipeline * layout.chunks);
