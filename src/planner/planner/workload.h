@@ -80,6 +80,7 @@ struct Workload {
   bool asynchronous_tensor = true;  // tensor-parallel exchanges may hide behind products, where the program can
   bool scaled_by_row = false;       // FP8 with one scale per row
   bool scaled_by_block = false;     // FP8 with one scale per block of 32 (MX)
+  bool plain_loss = false;          // the loss is a chain of kernels over fp32 scores, not a fused one
   bool narrow_attention = false;    // the attention core's products run in FP8 too
   bool compiled = true;       // element-wise kernels are fused by a compiler, where the program leaves it the choice
   bool repeats_core = false;  // `recompute` selective repeats the attention core, whatever else the program can

@@ -31,7 +31,7 @@ TEST(Submissions, AdaptersAreTrainedByNemoInTheirRound) {
   ASSERT_EQ(read.missing, "");
   EXPECT_TRUE(read.workload.trains_adapters);
   EXPECT_EQ(read.workload.family->id, "megatron_core");
-  EXPECT_EQ(read.workload.release, "v5.1");
+  EXPECT_EQ(read.workload.release, "v5.1-cdna");
   EXPECT_EQ(read.workload.precision, PlanPrecision::fp8);
   EXPECT_EQ(read.workload.layout.data, 8);
   EXPECT_EQ(read.workload.document_length, 0);
