@@ -106,6 +106,12 @@ struct Workload {
   double recomputed_share = 1;
   std::vector<RecomputedModule> recomputed_modules = {};  // named ones; empty: what the program usually selects
 
+  // Of a gradient as ranks exchange it.
+  double summed_bytes() const {
+    if (gradient_bytes > 0) return gradient_bytes;
+    return family->fp32_gradients ? 4 : k_half_bytes;
+  }
+
   // Layers of the chunk at a place of the pipeline, and of all chunks of a rank.
   int64_t chunk_layers(int64_t place) const {
     if (!layers_of_places.empty()) return layers_of_places[static_cast<size_t>(place)];
