@@ -226,6 +226,9 @@ void read_tuning(PublishedWorkload& read, const PublishedRow& row) {
   if (const auto round = submission_round(row)) {
     workload.release = release_of(read.machine, *round);
     workload.graphs = graphs_of(read.machine, *round);
+    // FP8_PARAM_GATHER and FP8_PARAMS of NVIDIA's and AMD's configurations; gradients are summed in 16 bits
+    workload.gradient_bytes = k_half_bytes;
+    if (workload.precision == PlanPrecision::fp8) workload.updated_bytes = 1;
   }
   workload.layout.delays_weights =
       workload.layout.chunks == 1 && mentions(lower_text(row.cell("notes")), "schedule zero-bubble");

@@ -212,7 +212,7 @@ double time_replicated_data(const Workload& workload, const StageTime& stage, co
                             const SharedWeights& shared) {
   if (workload.trains_adapters) return 0;
   const double gradient = workload.summed_bytes();
-  const double back = workload.layout.sharding == Sharding::none ? gradient : k_half_bytes;
+  const double back = workload.layout.sharding == Sharding::none ? gradient : workload.updated_bytes;
   const double exchanged = shared.seconds(gradient + back);
   const double window = rates.data_overlap * stage.total();
   return std::max(0.0, exchanged - window) + rates.data_leak * std::min(exchanged, window) +

@@ -94,9 +94,10 @@ struct Workload {
   double weight_bytes =
       k_half_bytes;              // of a weight as products use it; FP8 alone: 1, and 1 more where it is kept turned
   double offloaded_moments = 0;  // share of them that the host's memory keeps
-  double gradient_bytes = 0;     // in which gradients are summed; 0: as the program does it
-  bool stores_narrow = false;    // the inputs of the MLP's activation function are kept in 8 bits
-  bool compiled_loss = true;     // the loss makes no copies of the scores (torchtitan since 2025)
+  double updated_bytes = k_half_bytes;  // of an updated weight as ranks of a sharded optimizer gather it
+  double gradient_bytes = 0;            // in which gradients are summed; 0: as the program does it
+  bool stores_narrow = false;           // the inputs of the MLP's activation function are kept in 8 bits
+  bool compiled_loss = true;            // the loss makes no copies of the scores (torchtitan since 2025)
   bool trains_adapters = false;  // low-rank adapters (LoRA) alone: no gradients and states of the model's weights
   double document_length = 0;    // mean tokens of the documents of a packed sequence, which do not see each other; 0:
                                  // one document
