@@ -193,7 +193,7 @@ double time_sharded_data(const Workload& workload, const StageTime& stage, const
                          const SharedWeights& shared) {
   const auto layers = static_cast<double>(stage.layers.dense + stage.layers.experts + stage.layers.prediction);
   const double latency = layers * rates.gather_latency * std::log2(std::max(2.0, shared.common.ranks));
-  const double gradient = workload.trains_adapters ? 0 : workload.family->fp32_gradients ? 4 : 2;
+  const double gradient = workload.trains_adapters ? 0 : workload.summed_bytes();
   // gathered twice, scattered once
   const double exchanged = shared.seconds(2 * gathered_bytes(workload) + gradient) + 3 * latency;
   const double window = stage.total();
@@ -212,8 +212,8 @@ double time_tensor_exchanges(const Workload& workload, const Rates& rates, const
 double time_replicated_data(const Workload& workload, const StageTime& stage, const Rates& rates,
                             const SharedWeights& shared) {
   if (workload.trains_adapters) return 0;
-  const double gradient = workload.family->fp32_gradients ? 4 : 2;
-  const double back = workload.layout.sharding == Sharding::none ? gradient : k_half_bytes;
+  const double gradient = workload.summed_bytes();
+  const double back = workload.layout.sharding == Sharding::none ? gradient : workload.updated_bytes;
   const double exchanged = shared.seconds(gradient + back);
   const double window = rates.data_overlap * stage.total();
   return std::max(0.0, exchanged - window) + rates.data_leak * std::min(exchanged, window) +
