@@ -46,9 +46,14 @@ constexpr ListColumn k_columns[] = {
     {"MFU", [](const PublishedEntry& e) { return e.mfu ? format_percent(*e.mfu) : ""; }, 0, true},
     {"reach", reach_cell, 0}};
 
+// In code points.
 size_t longest_line(const std::string& text) {
+  constexpr unsigned char k_top_bits = 0xC0, k_continues = 0x80;
   size_t longest = 0;
-  for (const std::string_view line : split(text, '\n')) longest = std::max(longest, line.size());
+  for (const std::string_view line : split(text, '\n'))
+    longest = std::max<size_t>(longest, std::ranges::count_if(line, [](char c) {
+                                 return (static_cast<unsigned char>(c) & k_top_bits) != k_continues;
+                               }));
   return longest;
 }
 
