@@ -87,7 +87,7 @@ class Residuals {
   }
   double memory_residual(const Observation& each) const {
     if (!each.memory_bytes) return 0;
-    const double bytes = estimate_memory(each.workload, parameters_).bytes(each.memory_figure);
+    const double bytes = predict_bytes(each.workload, parameters_, each.memory_reading);
     return weigh(std::log(bytes / *each.memory_bytes) / noise_);
   }
   static bool touches(const PlanParameter& each, const Observation& observation) {
