@@ -54,6 +54,7 @@ void check_rates(const std::string& path, const GpuProbeReport& report) {
       for (const int64_t size : {each.m, each.n, each.k}) require_rate(path, of, static_cast<double>(size));
       require_rate(path, of, each.flops_per_second);
     }
+  if (report.gpu.empty()) refuse(path, "names no GPU");
   for (const GpuTransferRate& each : report.memory) require_rate(path, each.kind, each.bytes_per_second);
   if (report.memory_bytes) require_rate(path, "memory_bytes", *report.memory_bytes);
 }
@@ -177,8 +178,14 @@ class GpuReader {
     probed_.catalogue = part;
     machine_ = part.value_or(Machine{});
     if (!part) machine_.id = printable(first().gpu.substr(0, 64)), machine_.gpus_per_domain = 0;
-    if (bytes) machine_.memory_bytes = *bytes;
-    probed_.measures_memory = bytes.has_value();
+    const bool is_busy = bytes && part && *bytes < k_idle_share * part->memory_bytes;
+    if (is_busy)
+      note(
+          fmt::format("only {} of the GPU's memory was free when it was measured: it is the catalogue's, and the rates "
+                      "may be too low",
+                      format_gb(*bytes)));
+    probed_.measures_memory = bytes && !is_busy;
+    if (probed_.measures_memory) machine_.memory_bytes = *bytes;
     if (stated().memory_bytes) machine_.memory_bytes = *stated().memory_bytes;
   }
 
@@ -281,6 +288,7 @@ class GpuReader {
                     machine_.id, format_percent(share, 0)));
   }
 
+  static constexpr double k_idle_share = 0.9;
   static constexpr double k_usual_intensity = 300;  // FLOPs per byte, where the bandwidth is missing too
 
   const ProbeReports& reports_;
