@@ -34,8 +34,8 @@ struct ProbeReports {
 }
 
 void require_rate(const std::string& path, const std::string& of, double rate) {
-  constexpr double k_max = 1e21;
-  if (!(rate > 0 && rate < k_max)) refuse(path, fmt::format("holds no sound figure of {}", printable(of)));
+  constexpr double k_min = 1, k_max = 1e21;
+  if (!(rate >= k_min && rate < k_max)) refuse(path, fmt::format("holds no sound figure of {}", printable(of)));
 }
 
 void check_rates(const std::string& path, const ProbeReport& report) {
@@ -81,8 +81,9 @@ Report read_report(const Json& json, const std::string& path) {
   return report;
 }
 
-void read_one(const std::string& path, ProbeReports& reports) {
-  const Json json = parse_json(read_file(path), path);
+void read_one(const ProbeFile& file, ProbeReports& reports) {
+  const std::string& path = file.path;
+  const Json json = parse_json(file.text, path);
   const auto has = [&](std::string_view key) { return json.is_object() && json.find(key) != nullptr; };
   reports.path = path;
   if (has("cpu") && has("models"))
@@ -101,9 +102,9 @@ void read_one(const std::string& path, ProbeReports& reports) {
   }
 }
 
-ProbeReports read_reports(const std::vector<std::string>& paths) {
+ProbeReports read_reports(const std::vector<ProbeFile>& files) {
   ProbeReports reports;
-  for (const std::string& path : paths) read_one(path, reports);
+  for (const ProbeFile& file : files) read_one(file, reports);
   if (reports.processor && !reports.gpus.empty())
     refuse(reports.path, "is of another kind of device than the report before it", "give reports of one machine");
   if (!reports.processor && reports.gpus.empty())
@@ -332,7 +333,7 @@ ProbedMachine read_processor(const ProbeReports& reports, const StatedMachine& s
 bool is_gpu_probe(const std::string& path) {
   try {
     ProbeReports reports;
-    read_one(path, reports);
+    read_one({path, read_file(path)}, reports);
     return !reports.processor;
   } catch (const Error&) {
     return false;
@@ -342,7 +343,14 @@ bool is_gpu_probe(const std::string& path) {
 ProbedMachine read_probed_machine(const std::vector<std::string>& paths, const StatedMachine& stated,
                                   const ParameterSet& parameters) {
   if (paths.empty()) throw Error(Problem{"names no file", k_option, "give the output of tprimat probe --json"});
-  const ProbeReports reports = read_reports(paths);
+  std::vector<ProbeFile> files;
+  for (const std::string& path : paths) files.push_back({path, read_file(path)});
+  return parse_probed_machine(files, stated, parameters);
+}
+
+ProbedMachine parse_probed_machine(const std::vector<ProbeFile>& files, const StatedMachine& stated,
+                                   const ParameterSet& parameters) {
+  const ProbeReports reports = read_reports(files);
   if (reports.processor) return read_processor(reports, stated);
   return GpuReader(reports, stated, parameters).read();
 }
