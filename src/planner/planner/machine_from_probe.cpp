@@ -254,11 +254,16 @@ class GpuReader {
                          printable(report.device->substr(0, 64)), printable(first().gpu.substr(0, 64))),
              "give reports of one machine");
     if (machine_.gpus_per_domain == 0) machine_.gpus_per_domain = report.ranks;
-    if (report.ranks != machine_.gpus_per_domain)
+    // Through a switch, all links of a GPU serve any of its peers.
+    const bool is_switched = probed_.catalogue && machine_.mesh_links == 0 && machine_.pair_bandwidth == 0;
+    if (report.ranks > machine_.gpus_per_domain || (report.ranks < machine_.gpus_per_domain && !is_switched))
       return note(
-          fmt::format("the collectives between {} GPUs say nothing of a node's {}: their links are the "
+          fmt::format("the collectives were between {} GPUs, but the fast links join {}: they are the "
                       "catalogue's",
                       report.ranks, machine_.gpus_per_domain));
+    if (report.ranks < machine_.gpus_per_domain)
+      note(fmt::format("the collectives were between {} of the {} GPUs that the fast links join", report.ranks,
+                       machine_.gpus_per_domain));
     double seconds = 0, count = 0;
     for (const CollectiveKind kind :
          {CollectiveKind::all_reduce, CollectiveKind::all_gather, CollectiveKind::reduce_scatter})
