@@ -14,10 +14,11 @@ namespace tprimat::planner {
 // the driver says is used, with contexts and the communication library's buffers.
 enum class MemoryFigure { allocated, reserved, device };
 
-// What a measured figure is of.
+// What a measured figure is of: the stage that needs most, or that of the rank which logs.
+enum class MemoryStage { heaviest, first, last };
 struct MemoryReading {
   MemoryFigure figure = MemoryFigure::device;
-  bool first_stage = false;  // logged by the first rank; else of the stage that needs most
+  MemoryStage stage = MemoryStage::heaviest;
 };
 
 // Bytes on the GPU of the pipeline stage that needs most: the first or second, which keep the most micro-batches, or

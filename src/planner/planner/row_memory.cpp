@@ -42,8 +42,12 @@ bool sums_in_16_bits(const std::string& program) {
   return mentions(program, "megatron-bridge") || mentions(program, "nemo");
 }
 
-// MLPerf's callback prints torch.cuda.max_memory_allocated of the rank that logs.
-bool is_of_first_rank(const std::string& unit) { return mentions(unit, "max_memory_usage"); }
+// MLPerf's callback prints torch.cuda.max_memory_allocated of the first rank; the writer of Megatron-Bridge's figures
+// is the last one.
+MemoryStage stage_of(const PublishedRow& row, const std::string& unit) {
+  if (mentions(unit, "max_memory_usage")) return MemoryStage::first;
+  return mentions(lower_text(row.cell("framework")), "megatron-bridge") ? MemoryStage::last : MemoryStage::heaviest;
+}
 
 }  // namespace
 
@@ -78,7 +82,7 @@ void read_memory(PublishedWorkload& read, const PublishedRow& row) {
   const double bytes = printed->value * bytes_of_unit(read, row, unit);
   if (bytes <= 0) return;
   (activations ? read.activation_bytes : read.memory_bytes) = bytes;
-  read.memory_reading = {figure_of(read, row, unit), is_of_first_rank(unit)};
+  read.memory_reading = {figure_of(read, row, unit), stage_of(row, unit)};
 }
 
 }  // namespace tprimat::planner
