@@ -240,7 +240,8 @@ double passes_of_chunk(const Workload& workload, double begun, int64_t chunk) {
   const double all = workload.micro_batches();
   if (chunks == 1 || begun >= all * chunks) return begun / chunks;
   const double rounds = std::floor(begun / (stages * chunks));
-  return stages * rounds + std::clamp(begun - rounds * stages * chunks - number(chunk) * stages, 0.0, stages);
+  const double further = std::clamp(begun - rounds * stages * chunks - number(chunk) * stages, 0.0, stages);
+  return std::min(all, stages * rounds + further);
 }
 
 }  // namespace

@@ -198,6 +198,8 @@ void add_framework(MemoryEstimate& memory, const Workload& workload, const Param
   memory.context = parameters.scoped("context_memory", workload.family->id, 0);
 }
 
+}  // namespace
+
 MemoryEstimate estimate_stage_memory(const Workload& workload, const ParameterSet& parameters, int64_t stage) {
   MemoryEstimate memory;
   const RankWeights weights = stage_weights(workload, stage);
@@ -209,8 +211,6 @@ MemoryEstimate estimate_stage_memory(const Workload& workload, const ParameterSe
   add_framework(memory, workload, parameters);
   return memory;
 }
-
-}  // namespace
 
 MemoryEstimate estimate_memory(const Workload& workload, const ParameterSet& parameters) {
   if (workload.family->own_trainer) return plan_native_memory(workload);

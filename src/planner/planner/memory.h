@@ -41,6 +41,7 @@ struct MemoryEstimate {
   std::vector<std::pair<std::string, double>> parts() const;
 };
 MemoryEstimate estimate_memory(const Workload& workload, const ParameterSet& parameters);
+MemoryEstimate estimate_stage_memory(const Workload& workload, const ParameterSet& parameters, int64_t stage);
 double predict_bytes(const Workload& workload, const ParameterSet& parameters, const MemoryReading& reading);
 
 // Bytes that tprimat's own trainer allocates on the rank that needs most. It reserves every buffer before the first
