@@ -8,6 +8,8 @@
 
 #include "planner/memory.h"
 #include "planner/step_time.h"
+#include "planner/time_to_target.h"
+#include "published/cells.h"
 
 namespace tprimat::planner {
 namespace {
@@ -117,6 +119,18 @@ std::vector<MeasuredGroup> count_measured(const std::vector<const ReadRow*>& row
   return measured;
 }
 
+namespace {
+
+void plan_minutes(PlannedRow& planned, const ReadRow& row, double step_seconds) {
+  planned.minutes = minutes_to_target(target_task(*row.row), row.read.workload, step_seconds);
+  if (const auto published = parse_printed(row.row->cell("ttt_min_olympic_mean")))
+    planned.published_minutes = published->value;
+  if (planned.minutes && planned.published_minutes)
+    planned.minutes_error = *planned.minutes / *planned.published_minutes - 1;
+}
+
+}  // namespace
+
 PlannedRow plan_row(const ReadRow& row, const ParameterSet& parameters) {
   const PublishedWorkload& read = row.read;
   PlannedRow planned;
@@ -140,6 +154,7 @@ PlannedRow plan_row(const ReadRow& row, const ParameterSet& parameters) {
   planned.published = read.tokens_per_second_per_gpu;
   planned.predicted = read.tokens_per_second_per_gpu * measured / seconds;
   planned.error = seconds / measured - 1;
+  plan_minutes(planned, row, seconds);
   return planned;
 }
 

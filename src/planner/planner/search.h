@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "planner/interval.h"
 #include "planner/memory.h"
 #include "planner/step_time.h"
 
@@ -35,14 +36,20 @@ struct PlanRequest {
   bool torchtitan_rules = false;  // DP x CP above 1 beside TP and PP, and a micro-batch for each stage
   bool zero_bubble = false;       // gradients of weights fill the pipeline's waiting, where it is not interleaved
   // As in Workload.
-  bool keeps_masters = true, repeats_core = false;
+  bool keeps_masters = true, repeats_core = false, trains_adapters = false;
   double moment_bytes = 4;
   Offload offload = Offload::none;
   Recipe recipe = Recipe::tensorwise;  // of FP8
   // Of a sparse model.
   std::optional<Routing> routing = {};
   std::optional<Dispatcher> dispatcher = {};
-  double expert_load = 1;
+  double expert_load = 0;  // 0: not stated
+
+  bool scales_tensors() const { return precision == PlanPrecision::fp8 && recipe == Recipe::tensorwise; }
+  // `recompute` selective repeats some modules of a layer (planner/recomputed_share.h).
+  bool selects_modules() const {
+    return shape.is_sparse() && family->selects_modules && (shape.latent_attention || !scales_tensors());
+  }
 };
 
 struct RankedLayout {
@@ -58,6 +65,7 @@ struct SearchOutcome {
   std::vector<RankedLayout> frontier;    // no other fitting layout is both faster and smaller; fastest first
   std::optional<RankedLayout> smallest;  // that needs least memory, where none fits
   bool calibrated = false;               // measurements stand behind the parameters (rests_on_measurements)
+  PredictionInterval interval;           // of the step times of `ranked`
 };
 
 // Every layout TP x PP x VP x CP x DP x EP x ETP x MBS x recompute x sharding that the program can do and that is

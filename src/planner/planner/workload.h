@@ -26,27 +26,6 @@ constexpr auto enum_table(Sharding) {
                                                                {Sharding::weights, "fsdp"}});
 }
 
-// Parts of a layer that selective recomputation of Megatron-Core repeats (its `recompute_modules`).
-enum class RecomputedModule {
-  attention_core,
-  norms,
-  expert_activation,
-  latent_projections,
-  dense_mlp,
-  experts,
-  shared
-};
-constexpr auto enum_table(RecomputedModule) {
-  return std::to_array<std::pair<RecomputedModule, std::string_view>>(
-      {{RecomputedModule::attention_core, "core_attn"},
-       {RecomputedModule::norms, "layernorm"},
-       {RecomputedModule::expert_activation, "moe_act"},
-       {RecomputedModule::latent_projections, "mla_up_proj"},
-       {RecomputedModule::dense_mlp, "mlp"},
-       {RecomputedModule::experts, "moe"},
-       {RecomputedModule::shared, "shared_experts"}});
-}
-
 // Bytes of an activation, and of a weight as products use it and ranks exchange it.
 inline constexpr double k_half_bytes = 2;
 
@@ -201,8 +180,6 @@ inline std::optional<std::string> stated_stages(const Workload& workload) {
 
 // Why the planner does not predict a shape; empty for one that it does.
 inline std::string unpredictable(const ModelSpec& shape) {
-  if (shape.experts) return "a mixture of experts";
-  if (shape.latent_attention) return "a model with latent attention";
   return shape.mamba ? "a hybrid with state-space layers" : "";
 }
 
