@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "planner/stage_cuts.h"
-
 namespace tprimat::planner {
 namespace {
 
@@ -80,11 +78,11 @@ bool is_worth_listing(const std::vector<int64_t>& layers) {
   return std::ranges::any_of(layers, [&](int64_t each) { return each != layers.front(); });
 }
 
-Cut listed_cut(const PlanRequest& request, int64_t pipeline) {
+Cut listed_cut(const PlanRequest& request, const PartWeights& weights, int64_t pipeline) {
   Cut cut{pipeline, request.shape.num_layers};
   for (const int64_t chunks : {1, 2, 3, 4, 6, 8, 12, 16}) {
     if (pipeline * chunks > request.shape.num_layers + 1) break;
-    std::vector<int64_t> layers = cut_evenly(request.shape, request.sequence_length, pipeline, chunks);
+    std::vector<int64_t> layers = cut_evenly(request.shape, weights, pipeline, chunks);
     if (is_worth_listing(layers)) cut.listed.emplace(chunks, std::move(layers));
   }
   return cut;
@@ -92,12 +90,12 @@ Cut listed_cut(const PlanRequest& request, int64_t pipeline) {
 
 // A dense model is cut by the rule where the rule can; a sparse one, whose layers and ends weigh differently, may be
 // cut better.
-void add_listed_cuts(const PlanRequest& request, std::vector<Cut>& all) {
+void add_listed_cuts(const PlanRequest& request, const PartWeights& weights, std::vector<Cut>& all) {
   if (!request.family->explicit_stages || !pipelines(request)) return;
   for (const int64_t each : divisors(request.gpus, request.shape.num_layers)) {
     const bool by_rule = std::ranges::any_of(all, [&](const Cut& cut) { return cut.pipeline == each; });
     if (each == 1 || (by_rule && !request.shape.is_sparse())) continue;
-    if (Cut cut = listed_cut(request, each); !cut.listed.empty()) all.push_back(std::move(cut));
+    if (Cut cut = listed_cut(request, weights, each); !cut.listed.empty()) all.push_back(std::move(cut));
   }
 }
 
@@ -129,12 +127,12 @@ std::vector<ExpertSizes> expert_sizes(const PlanRequest& request, const Layout& 
 
 }  // namespace
 
-LayoutSpace::LayoutSpace(const PlanRequest& request)
+LayoutSpace::LayoutSpace(const PlanRequest& request, const PartWeights& weights)
     : request_(request),
       tensors_(tensor_sizes(request)),
       contexts_(context_sizes(request)),
       cuts_(cuts_by_rule(request)) {
-  add_listed_cuts(request, cuts_);
+  add_listed_cuts(request, weights, cuts_);
 }
 
 void LayoutSpace::visit(const Visit& visit) const {

@@ -89,6 +89,7 @@ TEST(PipelineLayout, DescribesEqualNeighboursTogether) {
   EXPECT_EQ(describe_place_layers({5, 4, 4, 4, 1}), "5+3x4+1");
   EXPECT_EQ(describe_place_layers({2}), "2");
   EXPECT_EQ(describe_place_layers({}), "");
+  EXPECT_EQ(describe_place_layers({1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 3, 0}), "of 0 to 3");
 }
 
 }  // namespace
