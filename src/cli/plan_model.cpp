@@ -147,6 +147,7 @@ void add_plan_model_options(CommandLine& verb, PlanModelRequest& request) {
       ->check(number_from(int64_t{1}, int64_t{1} << 30));
   add_expert_options(verb, options);
   verb.add_flag("--zero-bubble", options.zero_bubble, "Fill pipeline bubbles with weight gradients (ZB-H1)");
+  verb.add_flag("--lora", options.lora, "Plan fine-tuning that trains low-rank adapters alone");
   verb.add_option("--top", options.top, "Layouts to show")->capture_default_str()->check(number_from(1, 10000));
   add_question_options(verb, request);
   add_failure_options(verb, options);

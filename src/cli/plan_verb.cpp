@@ -2,6 +2,8 @@
 
 #include <map>
 #include <memory>
+#include <optional>
+#include <utility>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -38,7 +40,7 @@ constexpr const char* k_plan_examples =
 struct PlanOptions {
   PlanModelRequest model;
   std::vector<std::string> tables, calibration;
-  std::string output, parameters, intervals;
+  std::string output, parameters, intervals, fit;
   int64_t folds = 0;
   std::string folds_by = "rows";
   bool rows = false;
@@ -67,16 +69,18 @@ struct Validated {
   const results::PlanInputs& inputs;
   const planner::ParameterSet& parameters;
   const planner::ParameterSet* before = nullptr;  // those that a fit began with
+  std::optional<std::vector<planner::MovedParameter>> moved = {};
 };
 
 ExitStatus print_validation(const Session& session, const PlanOptions& options, const Validated& validated) {
-  const auto& [tables, inputs, parameters, before] = validated;
+  const auto& [tables, inputs, parameters, before, moved] = validated;
   if (!options.model.plot.empty()) draw_plans(tables, options.model.plot);
   const planner::ValidationReport report = planner::make_validation_report(tables);
   Json document = to_json(report);
   std::string text = tables.empty() ? "" : planner::render_plan_validation(report, options.rows);
   if (!inputs.results.empty()) {
-    const planner::OwnResultsReport own = planner::report_own_results(inputs.results, parameters, before);
+    planner::OwnResultsReport own = planner::report_own_results(inputs.results, parameters, before);
+    own.moved = moved;
     document["results"] = to_json(own);
     text += (text.empty() ? "" : "\n") + planner::render_own_results(own);
   }
@@ -119,6 +123,25 @@ void tell_use(const PlanOptions& options) {
                              options.output));
 }
 
+struct Fitted {
+  planner::ParameterSet parameters;
+  std::optional<std::vector<planner::MovedParameter>> moved;  // by results alone
+};
+
+Fitted fit_parameters(const PlanOptions& options, bool results_alone, const planner::ParameterSet& before,
+                      const std::vector<planner::Observation>& observations) {
+  const auto scope =
+      options.fit.empty() ? planner::FitScope::machine : parse_choice<planner::FitScope>(options.fit, "--fit");
+  if (!results_alone) {
+    if (!options.fit.empty() && scope != planner::FitScope::all)
+      throw Error(
+          Problem{"tables fit all parameters, those of programs too", "--fit", "omit it, or give results alone"});
+    return {planner::calibrate(before, observations), {}};
+  }
+  planner::Refinement refined = planner::refine(before, observations, scope);
+  return {std::move(refined.parameters), std::move(refined.moved)};
+}
+
 ExitStatus calibrate_plans(const Session& session, const PlanOptions& options) {
   require_no_input(options.output, options.calibration, "--output");
   require_no_input(options.intervals, options.calibration, "--intervals");
@@ -131,8 +154,7 @@ ExitStatus calibrate_plans(const Session& session, const PlanOptions& options) {
     observations.insert(observations.end(), more.begin(), more.end());
   }
   require_observations(observations, inputs, tables, before);
-  const planner::ParameterSet fitted =
-      inputs.tables.empty() ? planner::refine(before, observations) : planner::calibrate(before, observations);
+  const auto [fitted, moved] = fit_parameters(options, inputs.tables.empty(), before, observations);
   if (!options.output.empty()) write_output(options.output, planner::format_parameters(fitted));
   if (!options.intervals.empty())
     write_output(options.intervals, planner::format_intervals(planner::fit_intervals(tables, before)));
@@ -141,7 +163,7 @@ ExitStatus calibrate_plans(const Session& session, const PlanOptions& options) {
           ? planner::cross_validate(tables, before,
                                     {options.folds, parse_choice<planner::FoldsBy>(options.folds_by, "--folds-by")})
           : plan_tables(tables, fitted);
-  const ExitStatus status = print_validation(session, options, {planned, inputs, fitted, &before});
+  const ExitStatus status = print_validation(session, options, {planned, inputs, fitted, &before, moved});
   tell_use(options);
   return status;
 }
@@ -203,6 +225,13 @@ void add_table_options(CommandLine& verb, PlanOptions& options) {
                       "(files or folders)")
           ->type_name("TABLE|DIR|FILE")
           ->excludes(validate);
+  verb.add_option(
+          "--fit", options.fit,
+          "What results alone may move: machine (their machines' own parameters; the default), or all (those of "
+          "the programs too)")
+      ->choices(choices_of<planner::FitScope>())
+      ->type_name("NAME")
+      ->needs(calibration);
   verb.add_option("--output", options.output, "Write the fitted parameters to this file; -: stdout")
       ->type_name("FILE")
       ->needs(calibration);

@@ -15,6 +15,7 @@ void add_verbs(CommandLine& program, Session& session) {
   add_probe_verb(program, session);
   add_estimate_verb(program, session);
   add_plan_verb(program, session);
+  add_claim_verb(program, session);
   add_published_verb(program, session);
   add_trainer_verb(program, "data");
   add_doctor_verb(program, session);

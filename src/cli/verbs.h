@@ -17,6 +17,7 @@ void add_detect_verb(CommandLine& program, Session& session);
 void add_probe_verb(CommandLine& program, Session& session);
 void add_profile_verb(CommandLine& program, Session& session);
 void add_plan_verb(CommandLine& program, Session& session);
+void add_claim_verb(CommandLine& program, Session& session);
 void add_published_verb(CommandLine& program, Session& session);
 void add_estimate_verb(CommandLine& program, Session& session);
 void add_completion_verb(CommandLine& program, Session& session);

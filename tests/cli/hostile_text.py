@@ -253,6 +253,9 @@ def check_complaints(cases):
     cases.check("train", "--spec", "sources/spec.json", exits=(2,))
     cases.check("plan", EVIL, "--gpu", "H100", "--gpus", "8", exits=(2,))
     cases.check("estimate", "--flops", EVIL, exits=(2,))
+    cases.check("published", "show", EVIL, exits=(2,))
+    for option in ("--model", "--gpu", "--precision", "--framework", "--kind", "--sort"):
+        cases.check("published", "list", option, EVIL, exits=(2,))
     for verb, words in (("train", ("--spec",)), ("extract", ()), ("compare", ()), ("export", ("--format", "csv")), ("archive", ()),
                         ("archive", ("verify",)), ("profile", ("--summarise",)), ("data", ("info",)), ("estimate", ("--validate",)),
                         ("config", ("show", "--config")), ("run", ("--dry-run", "--config")), ("plan", ("--validate",))):

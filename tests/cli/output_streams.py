@@ -34,6 +34,7 @@ CALLS = {
     "probe": [("", "tprimat probe --threads 1")],
     "estimate": [("", "tprimat estimate --flops llama"), ("", "tprimat estimate --memory llama --json")],
     "plan": [("", "tprimat plan llama3_8b --gpu H100 --gpus 64")],
+    "published": [("", "tprimat published list --gpu H200"), ("", "tprimat published list --csv --gpu H200")],
     "data": [("", "tprimat data make --prefix made --tokens 1000 --vocab 50"),
              ("tprimat data make --prefix made --tokens 1000 --vocab 50", "tprimat data info made")],
     "doctor": [("", "tprimat doctor --platform cpu")],

@@ -10,16 +10,14 @@
 namespace tprimat::planner {
 namespace {
 
-constexpr double k_noise = 0.06;  // of a published figure about the model's prediction, relative
-
 // Squares of large errors grow linearly, so that one wrong row does not bend a parameter.
 double weigh(double error) { return error / std::sqrt(1 + std::fabs(error) / 2); }
 
 // Parameters that are fitted, as the exponents z of value = prior * exp(z * spread).
 class Residuals {
  public:
-  Residuals(ParameterSet priors, const std::vector<Observation>& observations)
-      : parameters_(std::move(priors)), observations_(observations) {
+  Residuals(ParameterSet priors, const std::vector<Observation>& observations, double noise)
+      : parameters_(std::move(priors)), observations_(observations), noise_(noise) {
     for (size_t i = 0; i < parameters_.all().size(); ++i)
       if (parameters_.all()[i].spread > 0 && moves_any(i)) fitted_.push_back(i);
   }
@@ -59,6 +57,16 @@ class Residuals {
     }
   }
 
+  // By the covariance of the exponents.
+  std::map<std::string, double> deviations(const std::vector<double>& covariance, size_t rows) const {
+    std::map<std::string, double> found;
+    for (size_t i = 0; i < fitted_.size(); ++i) {
+      const PlanParameter& each = parameter(static_cast<int>(i));
+      found[each.name] = each.spread * std::sqrt(std::max(0.0, covariance[i * rows + i]));
+    }
+    return found;
+  }
+
   // What no observation feels keeps its value of before.
   ParameterSet result(const ParameterSet& before) const {
     ParameterSet set = parameters_;
@@ -75,17 +83,18 @@ class Residuals {
   }
   double time_residual(const Observation& each) const {
     if (each.seconds <= 0) return 0;
-    return weigh(std::log(predict_seconds(parameters_, each.machine, each.workload) / each.seconds) / k_noise);
+    return weigh(std::log(predict_seconds(parameters_, each.machine, each.workload) / each.seconds) / noise_);
   }
   double memory_residual(const Observation& each) const {
     if (!each.memory_bytes) return 0;
-    const double bytes = estimate_memory(each.workload, parameters_).bytes(each.memory_figure);
-    return weigh(std::log(bytes / *each.memory_bytes) / k_noise);
+    const double bytes = predict_bytes(each.workload, parameters_, each.memory_reading);
+    return weigh(std::log(bytes / *each.memory_bytes) / noise_);
   }
   static bool touches(const PlanParameter& each, const Observation& observation) {
     const size_t at = each.name.find('@');
     if (at == std::string::npos) return true;
     const std::string_view scope = std::string_view(each.name).substr(at + 1);
+    if (scope.starts_with(k_machine_scope)) return scope == machine_scope(observation.machine);
     return scope == observation.machine.architecture || scope == observation.workload.family->id ||
            scope == observation.workload.release;
   }
@@ -107,6 +116,7 @@ class Residuals {
 
   ParameterSet parameters_;
   const std::vector<Observation>& observations_;
+  double noise_;
   std::vector<size_t> fitted_;  // indices in parameters_
 };
 
@@ -120,10 +130,13 @@ int answer_minpack(void* problem, int /*values*/, int /*inputs*/, const double* 
   return 0;
 }
 
-// The z with the least squares, from z = 0 on.
-std::vector<double> minimize(Residuals& problem) {
+// The z with the least squares, from z = 0 on, and their covariance: column by column, as high as there are residuals.
+struct Minimum {
+  std::vector<double> z, covariance;
+};
+Minimum minimize(Residuals& problem) {
   constexpr int k_max_evaluations = 200, k_scale_variables = 1, k_print_nothing = 0;
-  constexpr double k_tolerance = 1e-5, k_gradient_tolerance = 0, k_step_bound = 100;
+  constexpr double k_tolerance = 1e-5, k_gradient_tolerance = 0, k_step_bound = 100, k_rank_tolerance = 0;
   const int m = problem.values(), n = problem.inputs();
   const auto rows = static_cast<size_t>(m), columns = static_cast<size_t>(n);
   std::vector<double> z(columns), residuals(rows), jacobian(rows * columns), scales(columns), qtf(columns);
@@ -133,15 +146,8 @@ std::vector<double> minimize(Residuals& problem) {
   lmder(answer_minpack, &problem, m, n, z.data(), residuals.data(), jacobian.data(), m, k_tolerance, k_tolerance,
         k_gradient_tolerance, k_max_evaluations, scales.data(), k_scale_variables, k_step_bound, k_print_nothing,
         &evaluations, &jacobians, pivots.data(), qtf.data(), work1.data(), work2.data(), work3.data(), work4.data());
-  return z;
-}
-
-PlanParameter believe_value(PlanParameter each) {
-  constexpr double k_fitted = 0.25;
-  if (each.name.find('@') == std::string::npos) each.spread = 0;
-  if (each.value != each.prior) each.spread *= k_fitted;
-  each.prior = each.value;
-  return each;
+  covar(n, jacobian.data(), m, pivots.data(), k_rank_tolerance, work1.data());
+  return {std::move(z), std::move(jacobian)};
 }
 
 }  // namespace
@@ -150,26 +156,23 @@ double predict_seconds(const ParameterSet& parameters, const Machine& machine, c
   return time_step(workload, machine, resolve_rates(parameters, machine, workload)).total();
 }
 
+Fit fit_parameters(const ParameterSet& before, ParameterSet priors, const std::vector<Observation>& observations,
+                   double noise) {
+  Residuals problem(std::move(priors), observations, noise);
+  if (observations.empty() || problem.inputs() == 0) return {problem.result(before), {}};
+  const Minimum found = minimize(problem);
+  problem.apply(found.z.data());
+  return {problem.result(before), problem.deviations(found.covariance, static_cast<size_t>(problem.values()))};
+}
+
 ParameterSet calibrate(ParameterSet priors, const std::vector<Observation>& observations) {
+  constexpr double k_noise = 0.06;  // of a published figure about the model's prediction, relative
+  priors.drop_machines();
   const ParameterSet before = priors;
   priors.reset();
   for (const Observation& each : observations)
     if (!each.workload.release.empty()) priors.add_release(each.workload.release);
-  Residuals problem(std::move(priors), observations);
-  if (observations.empty() || problem.inputs() == 0) return problem.result(before);
-  problem.apply(minimize(problem).data());
-  return problem.result(before);
-}
-
-ParameterSet refine(const ParameterSet& start, const std::vector<Observation>& observations) {
-  std::vector<PlanParameter> believed;
-  for (const PlanParameter& each : start.all()) believed.push_back(believe_value(each));
-  const ParameterSet fitted = calibrate(ParameterSet(std::move(believed)), observations);
-  ParameterSet refined = start;
-  for (const Observation& each : observations)
-    if (!each.workload.release.empty()) refined.add_release(each.workload.release);
-  for (size_t i = 0; i < refined.all().size(); ++i) refined.set_value(i, fitted.all()[i].value);
-  return refined;
+  return fit_parameters(before, std::move(priors), observations, k_noise).parameters;
 }
 
 }  // namespace tprimat::planner

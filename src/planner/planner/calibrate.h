@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,19 +16,24 @@ struct Observation {
   Machine machine;
   double seconds = 0;                  // 0: not known
   std::optional<double> memory_bytes;  // most on one GPU, where it was recorded
-  MemoryFigure memory_figure = MemoryFigure::device;
+  MemoryReading memory_reading = {};
 };
 
 // Least squares with priors, of time and memory: minimises the squares of ln(predicted / measured) / 6 %, grown by less
 // than their square where they are large, and of ln(value / prior) / spread. The method is Levenberg and Marquardt's
 // (lmder of MINPACK), begun at the priors: the values that `priors` brings along stay where no observation feels them,
 // and do not matter elsewhere. Releases that the observations name are added as scalars about 1 (standard deviation 5
-// %).
+// %). Parameters of single machines (refine.h) are left out.
 ParameterSet calibrate(ParameterSet priors, const std::vector<Observation>& observations);
 
-// The same about the values of `start`, for a few results of one's own: what holds for all machines and programs stays,
-// and a figure that a fit has found before is believed to a quarter of its spread.
-ParameterSet refine(const ParameterSet& start, const std::vector<Observation>& observations);
+// The least squares alone, for a set whose values are its priors and observations with that relative noise about the
+// model. What no observation feels keeps its value of `before`.
+struct Fit {
+  ParameterSet parameters;
+  std::map<std::string, double> deviations;  // posterior standard deviation of ln(value) of each fitted parameter
+};
+Fit fit_parameters(const ParameterSet& before, ParameterSet priors, const std::vector<Observation>& observations,
+                   double noise);
 
 double predict_seconds(const ParameterSet& parameters, const Machine& machine, const Workload& workload);
 

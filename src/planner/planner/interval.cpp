@@ -74,12 +74,13 @@ std::string name_basis(Distance distance, int64_t rows, const Workload& workload
     case Distance::same_program:
       return fmt::format("{} rows of {} with {}", rows, machine.id, workload.family->full_name);
     case Distance::same_architecture:
-      return fmt::format("{} {} rows of {}, other GPUs or programs", rows, enum_name(model_kind(workload)),
+      return fmt::format("{} {} rows of {}, on other GPUs or by other programs", rows, enum_name(model_kind(workload)),
                          machine.architecture);
-    case Distance::other_kind: return fmt::format("{} rows of {}, other kinds of models", rows, machine.architecture);
+    case Distance::other_kind:
+      return fmt::format("{} rows of {} with other kinds of models", rows, machine.architecture);
     case Distance::unmeasured: break;
   }
-  return fmt::format("no rows of {}; errors on other architectures", machine.architecture);
+  return fmt::format("other architectures, for lack of rows of {}", machine.architecture);
 }
 
 // What a training at that distance has in common with measured ones.

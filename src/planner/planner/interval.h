@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "planner/parameters.h"
+#include "text/fields.h"
 
 namespace tprimat::planner {
 
@@ -51,6 +52,14 @@ struct PredictionInterval {
       basis;  // "41 rows of MI355X with Megatron-Core, NeMo, Megatron-Bridge"; empty: not known, and low = high = 1
 
   bool is_known() const { return !basis.empty(); }
+
+  static constexpr auto fields() {
+    using P = PredictionInterval;
+    return field_list(field("low", &P::low, "80 % of measured step times are above this multiple of the predicted one"),
+                      field("high", &P::high, "and below this one"),
+                      field("rows", &P::rows, "published measurements behind it"),
+                      field("basis", &P::basis, "what they measured"));
+  }
 };
 
 struct ErrorBand {

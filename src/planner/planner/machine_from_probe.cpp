@@ -321,6 +321,16 @@ ProbedMachine read_processor(const ProbeReports& reports, const StatedMachine& s
 
 }  // namespace
 
+bool is_gpu_probe(const std::string& path) {
+  try {
+    ProbeReports reports;
+    read_one(path, reports);
+    return !reports.processor;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 ProbedMachine read_probed_machine(const std::vector<std::string>& paths, const StatedMachine& stated,
                                   const ParameterSet& parameters) {
   if (paths.empty()) throw Error(Problem{"names no file", k_option, "give the output of tprimat probe --json"});

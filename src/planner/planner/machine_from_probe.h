@@ -37,6 +37,9 @@ struct ProbedMachine {
 ProbedMachine read_probed_machine(const std::vector<std::string>& paths, const StatedMachine& stated,
                                   const ParameterSet& parameters);
 
+// Whether the file holds what `tprimat probe --json` says of a GPU or of collectives. Never throws.
+bool is_gpu_probe(const std::string& path);
+
 // One figure of a machine as a plan uses it.
 struct MachineFigure {
   std::string figure, unit;

@@ -16,7 +16,10 @@
 namespace tprimat::planner {
 namespace {
 
-using Processors = std::map<std::string, ProcessorFacts>;
+struct Probes {
+  const std::map<std::string, ProcessorFacts>& processors;
+  const std::vector<Machine>& gpus;
+};
 
 bool is_of_processor(const RunResult& result) { return result.platform == Platform::cpu; }
 
@@ -100,15 +103,22 @@ std::string lacking(const RunResult& result) {
   return "";
 }
 
-std::optional<Machine> machine_of_result(const RunResult& result, const Processors& processors) {
-  if (!is_of_processor(result)) return machine_of_device(result.gpu_info.device_name, result.gpu_info.total_memory_gb);
+std::optional<Machine> gpu_of_result(const RunResult& result, const std::vector<Machine>& probed) {
+  const auto part = machine_of_device(result.gpu_info.device_name, result.gpu_info.total_memory_gb);
+  for (const Machine& each : probed)
+    if (each.id == (part ? part->id : result.gpu_info.device_name)) return each;
+  return part;
+}
+
+std::optional<Machine> machine_of_result(const RunResult& result, const Probes& probes) {
+  if (!is_of_processor(result)) return gpu_of_result(result, probes.gpus);
   if (result.derived.peak)
     if (auto facts = facts_of_peak(*result.derived.peak, *result.precision, threads_of(result), ranks_of(result))) {
       facts->name = result.gpu_info.device_name;
       return processor_machine(*facts);
     }
-  const auto found = processors.find(result.gpu_info.device_name);
-  const bool alike = found != processors.end() && found->second.threads == threads_of(result);
+  const auto found = probes.processors.find(result.gpu_info.device_name);
+  const bool alike = found != probes.processors.end() && found->second.threads == threads_of(result);
   return alike && found->second.memory_bandwidth > 0 ? std::optional(processor_machine(found->second)) : std::nullopt;
 }
 
@@ -121,7 +131,7 @@ std::string describe_ranks(const Workload& w) {
   return l.recompute == Recompute::none ? text : text + fmt::format(" {} recompute", enum_name(l.recompute));
 }
 
-OwnObservation observe(const NamedResult& named, const Processors& processors) {
+OwnObservation observe(const NamedResult& named, const Probes& probes) {
   const RunResult& result = named.result;
   OwnObservation own;
   own.path = named.path;
@@ -132,7 +142,7 @@ OwnObservation observe(const NamedResult& named, const Processors& processors) {
   own.missing = read.untimed;
   if (own.missing.empty() && is_of_processor(result) != read.workload.family->own_trainer)
     own.missing = is_of_processor(result) ? "this framework on a CPU" : "the native trainer on a GPU";
-  const auto machine = machine_of_result(result, processors);
+  const auto machine = machine_of_result(result, probes);
   if (own.missing.empty() && !machine) own.missing = "a machine unknown to the planner";
   if (own.missing.empty() && machine->peak(read.workload.precision) <= 0)
     own.missing = fmt::format("no known {} peak", enum_name(read.workload.precision));
@@ -166,6 +176,9 @@ ResultResidual residual_of(const OwnObservation& own, const ParameterSet& parame
   row.predicted_memory = estimate_memory(seen.workload, parameters).total();
   row.measured_memory = seen.memory_bytes;
   if (seen.memory_bytes) row.memory_error = *row.predicted_memory / *seen.memory_bytes - 1;
+  if (before == nullptr) return row;
+  row.before_memory = estimate_memory(seen.workload, *before).total();
+  if (seen.memory_bytes) row.before_memory_error = *row.before_memory / *seen.memory_bytes - 1;
   return row;
 }
 
@@ -195,9 +208,10 @@ std::optional<ProcessorFacts> facts_of_peak(const PeakInfo& peak, Precision prec
 }
 
 std::vector<OwnObservation> observe_results(const std::vector<NamedResult>& results,
-                                            const std::map<std::string, ProcessorFacts>& probed) {
+                                            const std::map<std::string, ProcessorFacts>& probed,
+                                            const std::vector<Machine>& gpus) {
   std::vector<OwnObservation> all;
-  for (const NamedResult& each : results) all.push_back(observe(each, probed));
+  for (const NamedResult& each : results) all.push_back(observe(each, {probed, gpus}));
   return all;
 }
 
@@ -210,26 +224,29 @@ OwnResultsReport report_own_results(const std::vector<OwnObservation>& observed,
   }
   add_quantiles(report, "step time before", &ResultResidual::before_error);
   add_quantiles(report, "step time", &ResultResidual::error);
+  add_quantiles(report, "memory before", &ResultResidual::before_memory_error);
   add_quantiles(report, "memory", &ResultResidual::memory_error);
   return report;
 }
 
 std::string render_own_results(const OwnResultsReport& report) {
   TextTable rows{{"result", "framework", "layout", "measured", "before", "error", "predicted", "error", "memory",
-                  "predicted", "error"},
+                  "before", "predicted", "error"},
                  {},
-                 {3, 4, 5, 6, 7, 8, 9, 10}};
+                 {3, 4, 5, 6, 7, 8, 9, 10, 11}};
   for (const ResultResidual& row : report.rows) {
     const std::string layout = row.missing ? "not predicted: " + *row.missing : row.precision + " " + row.layout;
     rows.rows.push_back({printable(row.result), row.family, printable(layout), seconds_cell(row.measured_seconds),
                          seconds_cell(row.before_seconds), signed_percent(row.before_error),
                          seconds_cell(row.predicted_seconds), signed_percent(row.error),
-                         memory_cell(row.measured_memory), memory_cell(row.predicted_memory),
-                         signed_percent(row.memory_error)});
+                         memory_cell(row.measured_memory), memory_cell(row.before_memory),
+                         memory_cell(row.predicted_memory), signed_percent(row.memory_error)});
   }
   TextTable errors{{"of", "results", "median error", "90th percentile", "worst", "bias"}, {}, {1, 2, 3, 4, 5}};
   for (const PlanErrors& each : report.errors) errors.rows.push_back(error_cells(each));
-  return render_text(rows) + (errors.rows.empty() ? "" : "\n" + render_text(errors));
+  std::string text = render_text(rows) + (errors.rows.empty() ? "" : "\n" + render_text(errors));
+  if (report.moved) text += "\n" + render_moved(*report.moved);
+  return text;
 }
 
 }  // namespace tprimat::planner

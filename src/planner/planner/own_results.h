@@ -8,6 +8,7 @@
 #include "planner/calibrate.h"
 #include "planner/machine.h"
 #include "planner/plan_validation.h"
+#include "planner/refine.h"
 #include "result/run_result.h"
 #include "text/fields.h"
 
@@ -32,14 +33,16 @@ std::optional<ProcessorFacts> facts_of_peak(const PeakInfo& peak, Precision prec
 
 // Each result's processor is what was measured before its run, as `tprimat run` predicts with it; where the result
 // does not hold that, what `tprimat probe` measured with as many threads (`probed`, by name).
+// A GPU is the probed one of that part in `gpus`, where there is one, else the catalogue's.
 std::vector<OwnObservation> observe_results(const std::vector<NamedResult>& results,
-                                            const std::map<std::string, ProcessorFacts>& probed);
+                                            const std::map<std::string, ProcessorFacts>& probed,
+                                            const std::vector<Machine>& gpus = {});
 
 // One result beside what the planner says of it, with parameters before and after a fit.
 struct ResultResidual {
   std::string result, family, machine, precision, layout;
   std::optional<double> measured_seconds, before_seconds, before_error, predicted_seconds, error;
-  std::optional<double> measured_memory, predicted_memory, memory_error;
+  std::optional<double> measured_memory, before_memory, before_memory_error, predicted_memory, memory_error;
   std::optional<std::string> missing;
 
   static constexpr auto fields() {
@@ -54,6 +57,8 @@ struct ResultResidual {
                       field("predicted_seconds", &R::predicted_seconds, "predicted by the parameters of this report"),
                       field("error", &R::error, "prediction over the measured time, minus 1"),
                       field("measured_memory", &R::measured_memory, "bytes on the device with the highest use"),
+                      field("before_memory", &R::before_memory, "bytes predicted before the fit"),
+                      field("before_memory_error", &R::before_memory_error, "that over the measured bytes, minus 1"),
                       field("predicted_memory", &R::predicted_memory, "bytes"),
                       field("memory_error", &R::memory_error, "prediction over the measured bytes, minus 1"),
                       field("missing", &R::missing, "reason for a missing prediction"));
@@ -65,12 +70,14 @@ struct OwnResultsReport {
   std::vector<PlanErrors> errors;
   std::map<std::string, int64_t> not_predicted;  // reason -> results
   std::vector<ResultResidual> rows;
+  std::optional<std::vector<MovedParameter>> moved;  // by a fit to results alone
 
   static constexpr auto fields() {
     using R = OwnResultsReport;
     return field_list(field("table", &R::table, "kind of rows"), field("errors", &R::errors, "quantiles"),
                       field("not_predicted", &R::not_predicted, "results without a prediction, by reason"),
-                      field("rows", &R::rows, "each result"));
+                      field("rows", &R::rows, "each result"),
+                      field("moved", &R::moved, "parameters that the fit moved, furthest first"));
   }
 };
 

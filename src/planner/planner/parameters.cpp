@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "base/check.h"
 #include "base/error.h"
@@ -27,7 +28,18 @@ constexpr std::string_view k_heading =
     "#   low, high  bounds\n"
     "name\tvalue\tprior\tspread\tlow\thigh\tmeaning\n";
 
-constexpr std::string_view k_machine = "machine:";
+// A figure of a machine of which a share is reached.
+struct MachinePeak {
+  std::string_view key;
+  double Machine::*peak;
+  std::optional<double> MeasuredRates::*measured;
+};
+constexpr MachinePeak k_machine_peaks[] = {{"product_16", &Machine::peak_16, &MeasuredRates::product_16},
+                                           {"product_8", &Machine::peak_8, &MeasuredRates::product_8},
+                                           {"attention", &Machine::peak_16, &MeasuredRates::attention},
+                                           {"memory", &Machine::memory_bandwidth, &MeasuredRates::memory},
+                                           {"link", &Machine::link_bandwidth, &MeasuredRates::link},
+                                           {"token_link", &Machine::link_bandwidth, &MeasuredRates::all_to_all}};
 
 [[noreturn]] void refuse_line(const std::string& path, int64_t line, const std::string& what) {
   throw Error(Problem{what, fmt::format("{}:{}", path, line),
@@ -112,10 +124,30 @@ const PlanParameter* ParameterSet::find_own(std::string_view key, const Machine&
 }
 
 std::string machine_scope(const Machine& machine) {
-  std::string scope = fmt::format("{}{}", k_machine, machine.id);
+  std::string scope = fmt::format("{}{}", k_machine_scope, machine.id);
   for (char& each : scope)
     if (static_cast<unsigned char>(each) < ' ') each = ' ';  // a line holds one parameter, its cells end at tabs
   return scope;
+}
+
+std::optional<double> reached_share(const ParameterSet& p, const Machine& machine, std::string_view key) {
+  if (const PlanParameter* own = p.find_own(key, machine)) return own->value;
+  const auto* known = std::ranges::find(k_machine_peaks, key, &MachinePeak::key);
+  if (known != std::end(k_machine_peaks) && machine.measured.*known->measured && machine.*known->peak > 0)
+    return *(machine.measured.*known->measured) / machine.*known->peak;
+  const PlanParameter* each = p.find(fmt::format("{}@{}", key, machine.architecture));
+  if (each == nullptr) each = p.find(key);
+  return each == nullptr ? std::nullopt : std::optional(each->value);
+}
+
+void ParameterSet::drop_machines() {
+  const auto is_of_one = [](const PlanParameter& each) {
+    const size_t at = each.name.find('@');
+    return at != std::string::npos && each.name.substr(at + 1).starts_with(k_machine_scope);
+  };
+  std::erase_if(parameters_, is_of_one);
+  index_.clear();
+  for (size_t i = 0; i < parameters_.size(); ++i) index_.emplace(parameters_[i].name, i);
 }
 
 void ParameterSet::reset() {
@@ -126,7 +158,7 @@ bool ParameterSet::replace(const PlanParameter& parameter) {
   constexpr std::string_view k_release = "release@";
   if (parameter.name.starts_with(k_release)) add_release(parameter.name.substr(k_release.size()));
   const size_t scope = parameter.name.find('@');
-  if (scope != std::string::npos && parameter.name.substr(scope + 1).starts_with(k_machine)) add(parameter);
+  if (scope != std::string::npos && parameter.name.substr(scope + 1).starts_with(k_machine_scope)) add(parameter);
   const auto found = index_.find(parameter.name);
   if (found == index_.end()) return false;
   parameters_[found->second] = parameter;
@@ -179,28 +211,17 @@ double saturation(const ParameterSet& p, double peak, const Machine& machine) {
   return p.at("saturation") * peak / machine.memory_bandwidth / k_reference;
 }
 
-// What a machine reaches: as its own results say, else as a probe measured, else the calibrated share of the
-// catalogue's figure.
-struct Reached {
-  std::optional<double> measured;
-  double peak = 0;
-  double otherwise = 1;  // share, where no parameter of the architecture has it
-};
-double achieved(const ParameterSet& p, const Machine& machine, std::string_view key, const Reached& rate) {
-  if (const PlanParameter* own = p.find_own(key, machine)) return rate.peak * own->value;
-  if (rate.measured) return *rate.measured;
-  const PlanParameter* architecture = p.find(fmt::format("{}@{}", key, machine.architecture));
-  return rate.peak * (architecture != nullptr ? architecture->value : rate.otherwise);
+double share_of(const ParameterSet& p, const Machine& machine, std::string_view key, double otherwise) {
+  return reached_share(p, machine, key).value_or(otherwise);
 }
 
 void resolve_products(Rates& rates, const ParameterSet& p, const Machine& machine, PlanPrecision precision) {
   const double peak = machine.peak(precision);
   const MeasuredRates& measured = machine.measured;
-  rates.product_16 = achieved(p, machine, "product_16", {measured.product_16, machine.peak_16, 1});
+  rates.product_16 = machine.peak_16 * share_of(p, machine, "product_16", 1);
   const bool fp8 = precision == PlanPrecision::fp8, fp4 = precision == PlanPrecision::fp4;
   const char* key = fp8 ? "product_8" : fp4 ? "product_4" : "product_16";
-  const auto measured_low = fp8 ? measured.product_8 : fp4 ? std::nullopt : measured.product_16;
-  rates.product_low = achieved(p, machine, key, {measured_low, peak, 1});
+  rates.product_low = peak * share_of(p, machine, key, 1);
   rates.saturation_16 = measured.saturation_16.value_or(saturation(p, machine.peak_16, machine));
   const auto& saturation_low = fp8 ? measured.saturation_8 : measured.saturation_16;
   rates.saturation_low = !fp4 && saturation_low ? *saturation_low : saturation(p, peak, machine);
@@ -210,12 +231,13 @@ void resolve_products(Rates& rates, const ParameterSet& p, const Machine& machin
 
 void resolve_memory_bound(Rates& rates, const ParameterSet& p, const Machine& machine, const Workload& workload) {
   const bool fused = workload.family->fused_attention;
-  rates.attention = fused ? achieved(p, machine, "attention", {machine.measured.attention, machine.peak_16, 1}) *
-                                p.scoped("attention_factor", workload.family->id, 1)
-                          : machine.peak_16 * p.at("unfused_attention");
+  const double core = fused
+                          ? share_of(p, machine, "attention", 1) * p.scoped("attention_factor", workload.family->id, 1)
+                          : p.at("unfused_attention");
+  rates.attention = machine.peak_16 * core;
   rates.attention_start = p.at("attention_start");
   rates.score_bytes = p.at("score_bytes");
-  rates.memory = achieved(p, machine, "memory", {machine.measured.memory, machine.memory_bandwidth, 1});
+  rates.memory = machine.memory_bandwidth * share_of(p, machine, "memory", 1);
   rates.hidden_bytes = p.at(workload.family->fused_elementwise ? "hidden_bytes" : "unfused_hidden_bytes");
   rates.inner_bytes = p.at("inner_bytes");
   rates.cast_bytes = p.at("cast_bytes");
@@ -226,8 +248,9 @@ void resolve_memory_bound(Rates& rates, const ParameterSet& p, const Machine& ma
 }
 
 void resolve_exchanges(Rates& rates, const ParameterSet& p, const Machine& machine, const std::string& family) {
-  rates.link = achieved(p, machine, "link", {machine.measured.link, machine.link_bandwidth, p.at("link")});
-  rates.network = achieved(p, machine, "network", {{}, machine.network_bandwidth, p.scoped("network", family, 1)});
+  rates.link = machine.link_bandwidth * share_of(p, machine, "link", 1);
+  const PlanParameter* network = p.find_own("network", machine);
+  rates.network = machine.network_bandwidth * (network != nullptr ? network->value : p.scoped("network", family, 1));
   rates.link_latency = p.at("link_latency");
   rates.exchange_latency = p.at("exchange_latency");
   rates.gather_latency = p.at("gather_latency");
@@ -244,15 +267,13 @@ void resolve_experts(Rates& rates, const ParameterSet& p, const Machine& machine
   rates.adapters = p.at("adapters");
   if (!workload.shape.experts) return;
   const std::string& family = workload.family->id;
-  rates.grouped = p.scoped("grouped", machine.architecture, 1);
+  rates.grouped = share_of(p, machine, "grouped", 1);
   rates.grouped_saturation = p.at("grouped_saturation");
   rates.routed_bytes = p.at("routed_bytes");
   rates.expert_launch = p.scoped("expert_launch", family, 0);
   if (workload.graphs == Graphs::parts) rates.expert_launch *= p.at("graph_share");
   if (workload.graphs == Graphs::whole) rates.expert_launch *= p.at("whole_graph_share");
-  const char* token_link = fused ? "fused_token_link" : "token_link";
-  const auto measured_tokens = fused ? std::nullopt : machine.measured.all_to_all;  // by the library's own all-to-all
-  rates.token_link = achieved(p, machine, token_link, {measured_tokens, machine.link_bandwidth, p.at(token_link)});
+  rates.token_link = machine.link_bandwidth * share_of(p, machine, fused ? "fused_token_link" : "token_link", 1);
   rates.token_network = machine.network_bandwidth * p.at(fused ? "fused_token_network" : "token_network");
   rates.expert_overlap = workload.overlaps_experts ? p.at("expert_overlap") : 0;
   rates.learned_load = p.at("learned_load");

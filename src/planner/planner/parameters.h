@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,7 +35,8 @@ class ParameterSet {
   double scoped(std::string_view key, std::string_view scope, double otherwise) const;
   const PlanParameter* find(std::string_view name) const;                             // null where there is none
   const PlanParameter* find_own(std::string_view key, const Machine& machine) const;  // "<key>@machine:<machine>"
-  void reset();                                                                       // every value to its prior
+  void drop_machines();                          // forgets what belongs to single machines
+  void reset();                                  // every value to its prior
   bool replace(const PlanParameter& parameter);  // false where there is none of that name; a machine's own is added
   void add(const PlanParameter& parameter);      // unless one of that name is there
   void add_release(const std::string& name);     // a scalar "release@<name>" about 1, unless it is there
@@ -44,7 +46,12 @@ class ParameterSet {
   std::map<std::string, size_t, std::less<>> index_;
 };
 const ParameterSet& built_in_parameters();
+inline constexpr std::string_view k_machine_scope = "machine:";
 std::string machine_scope(const Machine& machine);  // "machine:H100-SXM-80GB"
+
+// The share of a machine's peak that it reaches in what the key names ("product_16", "memory", "link"): by its own
+// results, else by what a probe measured, else by its architecture; nothing where none of them has it.
+std::optional<double> reached_share(const ParameterSet& parameters, const Machine& machine, std::string_view key);
 
 // Whether measurements of that machine's architecture stand behind the parameters; of our own trainer, which is fitted
 // to one processor, whether a fit followed on that. A figure that was never fitted is its prior.

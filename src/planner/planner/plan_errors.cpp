@@ -57,6 +57,7 @@ void ErrorGroups::add(const PlannedRow& row) {
   if (row.weak) return add_step(row, "weak");
   if (row.memory_error) groups_["memory"].errors.push_back(*row.memory_error);
   if (row.memory_error && !row.kind.empty()) groups_["memory, " + row.kind].errors.push_back(*row.memory_error);
+  if (row.minutes_error) groups_["time to train"].errors.push_back(*row.minutes_error);
   if (row.activation_error) groups_["activations"].errors.push_back(*row.activation_error);
   for (const std::string& group :
        {std::string("all"), "kind " + row.kind, "gpu " + row.gpu, "precision " + row.precision})

@@ -23,8 +23,10 @@ struct PlannedRow {
   std::string basis;                           // of that interval
   std::optional<double> memory_error;          // predicted bytes over published bytes, less 1
   std::optional<double> activation_error;      // the same of activations alone, or of their share
-  std::optional<bool> fits, ran;               // whether the layout is predicted to fit, and whether it did
-  std::vector<std::string> settings;           // beside the layout: "balanced", "alltoall", "mx"
+  std::optional<double> minutes, published_minutes;  // from the first step to a task's target quality
+  std::optional<double> minutes_error;               // predicted over published, less 1
+  std::optional<bool> fits, ran;                     // whether the layout is predicted to fit, and whether it did
+  std::vector<std::string> settings;                 // beside the layout: "balanced", "alltoall", "mx"
   std::vector<std::string> assumptions;
   std::optional<std::string> weak;  // why the row's figures are left out of fits
   std::optional<std::string> missing;
@@ -47,6 +49,9 @@ struct PlannedRow {
         field("high", &P::high, "its upper end"), field("basis", &P::basis, "measured rows behind the interval"),
         field("memory_error", &P::memory_error, "predicted bytes over published bytes, minus 1"),
         field("activation_error", &P::activation_error, "the same for activations alone"),
+        field("minutes", &P::minutes, "predicted time to the task's target quality, minutes"),
+        field("published_minutes", &P::published_minutes, "time to train of the submission, minutes"),
+        field("minutes_error", &P::minutes_error, "predicted over published time to train, minus 1"),
         field("fits", &P::fits, "the layout is predicted to fit into memory"),
         field("ran", &P::ran, "the published run fit into memory"),
         field("settings", &P::settings, "settings beside layout and precision"),

@@ -72,11 +72,12 @@ struct PlanReport {
   int64_t gpus = 0, sequence_length = 0, global_batch_size = 0;
   PlanPrecision precision = PlanPrecision::bf16;
   int64_t legal = 0, fitting = 0;
-  double memory_bytes = 0;         // of one GPU
-  std::string memory_source;       // where that was stated; empty: the catalogue
-  bool calibrated = true;          // measurements of this architecture stand behind the parameters
-  std::vector<PlanLine> ranked;    // fastest first
-  std::vector<PlanLine> frontier;  // none is both faster and smaller
+  double memory_bytes = 0;                     // of one GPU
+  std::string memory_source;                   // where that was stated; empty: the catalogue
+  bool calibrated = true;                      // measurements of this architecture stand behind the parameters
+  std::optional<PredictionInterval> interval;  // of step times, where errors of like trainings are known
+  std::vector<PlanLine> ranked;                // fastest first
+  std::vector<PlanLine> frontier;              // none is both faster and smaller
   std::optional<PlanLine> smallest;
   std::optional<TrainingOutlook> training;  // in the fastest layout
   std::optional<RoutingEffect> routing;     // of the fastest; absent where the load does not matter
@@ -86,24 +87,26 @@ struct PlanReport {
 
   static constexpr auto fields() {
     using P = PlanReport;
-    return field_list(field("model", &P::model, "name of the model"), field("gpu", &P::gpu, "part"),
-                      field("framework", &P::framework, "framework family"), field("gpus", &P::gpus, "number of GPUs"),
-                      field("sequence_length", &P::sequence_length, "tokens"),
-                      field("global_batch_size", &P::global_batch_size, "sequences per step"),
-                      field("precision", &P::precision, "of the matrix products"),
-                      field("legal", &P::legal, "legal layouts for model, batch and GPUs"),
-                      field("fitting", &P::fitting, "legal layouts that fit into memory"),
-                      field("memory_bytes", &P::memory_bytes, "of one GPU"),
-                      field("memory_source", &P::memory_source, "configuration key that sets it; empty: the catalogue"),
-                      field("calibrated", &P::calibrated, "fitted to measurements of this architecture"),
-                      field("ranked", &P::ranked, "layouts, fastest first"),
-                      field("frontier", &P::frontier, "layouts on the Pareto frontier of step time and memory"),
-                      field("smallest", &P::smallest, "layout with the lowest memory use, if none fits"),
-                      field("training", &P::training, "training all tokens in the fastest layout"),
-                      field("routing", &P::routing, "learned and balanced routing of experts, in the fastest layout"),
-                      field("reasons", &P::reasons, "the fastest layout against its neighbours, in sentences"),
-                      field("efficiency", &P::efficiency, "tokens/s/GPU relative to the smallest number of GPUs"),
-                      field("batch_multiple", &P::batch_multiple, "batches divisible by it have legal layouts"));
+    return field_list(
+        field("model", &P::model, "name of the model"), field("gpu", &P::gpu, "part"),
+        field("framework", &P::framework, "framework family"), field("gpus", &P::gpus, "number of GPUs"),
+        field("sequence_length", &P::sequence_length, "tokens"),
+        field("global_batch_size", &P::global_batch_size, "sequences per step"),
+        field("precision", &P::precision, "of the matrix products"),
+        field("legal", &P::legal, "legal layouts for model, batch and GPUs"),
+        field("fitting", &P::fitting, "legal layouts that fit into memory"),
+        field("memory_bytes", &P::memory_bytes, "of one GPU"),
+        field("memory_source", &P::memory_source, "configuration key that sets it; empty: the catalogue"),
+        field("calibrated", &P::calibrated, "fitted to measurements of this architecture"),
+        field("interval", &P::interval, "80 % interval of the step times, relative to the predicted ones"),
+        field("ranked", &P::ranked, "layouts, fastest first"),
+        field("frontier", &P::frontier, "layouts on the Pareto frontier of step time and memory"),
+        field("smallest", &P::smallest, "layout with the lowest memory use, if none fits"),
+        field("training", &P::training, "training all tokens in the fastest layout"),
+        field("routing", &P::routing, "learned and balanced routing of experts, in the fastest layout"),
+        field("reasons", &P::reasons, "the fastest layout against its neighbours, in sentences"),
+        field("efficiency", &P::efficiency, "tokens/s/GPU relative to the smallest number of GPUs"),
+        field("batch_multiple", &P::batch_multiple, "batches divisible by it have legal layouts"));
   }
 };
 

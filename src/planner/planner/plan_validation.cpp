@@ -10,6 +10,10 @@ namespace {
 
 std::string describe_notes(const PlannedRow& row) {
   std::string notes = row.weak ? "weak: " + *row.weak : "";
+  if (row.minutes) {
+    notes += fmt::format("{}{:.3g} min to the target", notes.empty() ? "" : ", ", *row.minutes);
+    if (row.published_minutes) notes += fmt::format(" (published: {:.3g})", *row.published_minutes);
+  }
   for (const std::string& each : row.assumptions) notes += (notes.empty() ? "assumed " : ", assumed ") + each;
   return notes;
 }
@@ -81,7 +85,8 @@ std::vector<PlanErrors> join_errors(const std::vector<PlannedTable>& tables) {
   for (const PlannedTable& table : tables)
     for (const PlannedRow& row : table.rows) {
       groups.add(row);
-      groups.add_under(row, "program " + row.program);
+      groups.add_under(row, fmt::format("gpu {}, {}", row.gpu, row.kind));
+      groups.add_under(row, fmt::format("program {}, {}", row.program, row.kind));
       groups.add_under(row, fmt::format("vendor {}, {}", row.vendor, row.kind));
       groups.add_under(row, "table " + table.table);
     }

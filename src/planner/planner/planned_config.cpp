@@ -196,6 +196,7 @@ std::string render_planned_config(const PlanRequest& request, const PlanLine& li
                         "omit --recipe"});
   if (line.delays_weights)
     throw Error(Problem{"a configuration cannot select a zero-bubble schedule", "--yaml", "omit --zero-bubble"});
+  if (request.trains_adapters) throw Error(Problem{"a configuration cannot select adapters", "--yaml", "omit --lora"});
   const Platform platform = platform_of(request.machine);
   const ModelSpec& model = request.shape;
   const std::string key = planned.key.empty() ? key_of(model.name) : planned.key;

@@ -8,6 +8,8 @@
 
 #include "planner/memory.h"
 #include "planner/step_time.h"
+#include "planner/time_to_target.h"
+#include "published/cells.h"
 
 namespace tprimat::planner {
 namespace {
@@ -62,7 +64,8 @@ double activation_share(const Workload& workload) {
 void plan_memory(PlannedRow& planned, const PublishedWorkload& read, const ParameterSet& parameters) {
   const MemoryEstimate memory = estimate_memory(read.workload, parameters);
   if (!std::isfinite(memory.total())) return;
-  if (read.memory_bytes) planned.memory_error = memory.bytes(read.memory_figure) / *read.memory_bytes - 1;
+  if (read.memory_bytes)
+    planned.memory_error = predict_bytes(read.workload, parameters, read.memory_reading) / *read.memory_bytes - 1;
   if (read.activation_bytes) planned.activation_error = memory.activations / *read.activation_bytes - 1;
   if (read.activation_share) planned.activation_error = activation_share(read.workload) / *read.activation_share - 1;
   const bool fits = memory.total() <= read.machine.memory_bytes;
@@ -92,7 +95,7 @@ bool ReadRow::is_measured() const { return read.missing.empty() && read.weak.emp
 bool ReadRow::is_fitted() const { return is_measured() || (is_described() && read.weak.empty() && read.memory_bytes); }
 
 Observation ReadRow::observation() const {
-  return {read.workload, read.machine, measured_seconds(read), read.memory_bytes, read.memory_figure};
+  return {read.workload, read.machine, measured_seconds(read), read.memory_bytes, read.memory_reading};
 }
 
 std::vector<ReadRow> read_rows(const PublishedTable& table) {
@@ -115,6 +118,18 @@ std::vector<MeasuredGroup> count_measured(const std::vector<const ReadRow*>& row
   for (auto& [key, group] : groups) measured.push_back(std::move(group));
   return measured;
 }
+
+namespace {
+
+void plan_minutes(PlannedRow& planned, const ReadRow& row, double step_seconds) {
+  planned.minutes = minutes_to_target(target_task(*row.row), row.read.workload, step_seconds);
+  if (const auto published = parse_printed(row.row->cell("ttt_min_olympic_mean")))
+    planned.published_minutes = published->value;
+  if (planned.minutes && planned.published_minutes)
+    planned.minutes_error = *planned.minutes / *planned.published_minutes - 1;
+}
+
+}  // namespace
 
 PlannedRow plan_row(const ReadRow& row, const ParameterSet& parameters) {
   const PublishedWorkload& read = row.read;
@@ -139,6 +154,7 @@ PlannedRow plan_row(const ReadRow& row, const ParameterSet& parameters) {
   planned.published = read.tokens_per_second_per_gpu;
   planned.predicted = read.tokens_per_second_per_gpu * measured / seconds;
   planned.error = seconds / measured - 1;
+  plan_minutes(planned, row, seconds);
   return planned;
 }
 

@@ -18,10 +18,10 @@
 namespace tprimat::planner {
 namespace {
 
-// The first length that needs no assumption, else the first of all.
+// Printed, or what rate, step time and batch agree on: a length of 0 is not known.
 SequenceChoice length_of(const RowInputs& inputs) {
   const auto plain = std::ranges::find(inputs.sequences, "", &SequenceChoice::deviation);
-  return plain != inputs.sequences.end() ? *plain : inputs.sequences.front();
+  return plain != inputs.sequences.end() ? *plain : SequenceChoice{};
 }
 
 // A rate that the row prints, or that follows from its step time without further assumptions. What is printed of a GPU
@@ -42,6 +42,7 @@ void find_rate(PublishedFigures& figures, const PublishedRow& row, const RowInpu
     figures.rate_from = rate->from;
     return;
   }
+  if (length == 0) return;
   const PublishedWorkload read = read_published_workload(row);
   if (read.tokens_per_second_per_gpu <= 0) return;
   figures.tokens_per_second_per_gpu = read.tokens_per_second_per_gpu;
@@ -83,10 +84,18 @@ std::vector<CountedMfu> count_mfu(const RowInputs& inputs, const SequenceChoice&
   return counted;
 }
 
-std::string missing_peak(const PublishedRow& row) {
+bool contradicts_itself(const PublishedRow& row) { return row.cell("notes").find("CHECK") != std::string::npos; }
+
+std::string missing_mfu(const PublishedRow& row, const PublishedFigures& figures, const RowInputs& inputs,
+                        const SequenceChoice& length) {
+  if (contradicts_itself(row)) return "marked CHECK: its figures contradict each other";
+  if (row.cell("reading") == "one_layer") return "the row is about a single layer";
+  if (length.length == 0) return "the row prints no sequence length";
+  if (!figures.tokens_per_second_per_gpu) return "no rate";
   const std::string& precision = row.cell("precision");
-  if (precision.empty()) return "the row prints no precision";
-  return fmt::format("the hardware catalogue has no {} peak of {}", precision, row.cell("gpu"));
+  if (!figures.peak && precision.empty()) return "the row prints no precision";
+  if (!figures.peak) return fmt::format("the hardware catalogue has no {} peak of {}", precision, row.cell("gpu"));
+  return inputs.missing;
 }
 
 std::string_view kind_of(const PublishedRow& row, const RowInputs& inputs) {
@@ -128,17 +137,13 @@ PublishedFigures derive_figures(const PublishedRow& row) {
   PublishedFigures figures;
   const RowInputs inputs = read_inputs(row);
   const SequenceChoice length = length_of(inputs);
-  find_rate(figures, row, inputs, length.length);
+  if (row.cell("reading") != "one_layer") find_rate(figures, row, inputs, length.length);
   figures.minutes_to_target = figure_in(row, "ttt_min_olympic_mean");
   const PeakChoice* peak = plain_peak(inputs);
   if (peak != nullptr) figures.peak = peak->id;
-  if (figures.tokens_per_second_per_gpu && peak != nullptr)
+  if (figures.tokens_per_second_per_gpu && peak != nullptr && length.length > 0 && !contradicts_itself(row))
     figures.mfu = count_mfu(inputs, length, *figures.tokens_per_second_per_gpu / peak->flops_per_second);
-  if (!figures.mfu.empty()) return figures;
-  if (!figures.tokens_per_second_per_gpu)
-    figures.missing = "no rate";
-  else
-    figures.missing = peak == nullptr ? missing_peak(row) : inputs.missing;
+  if (figures.mfu.empty()) figures.missing = missing_mfu(row, figures, inputs, length);
   return figures;
 }
 

@@ -9,10 +9,9 @@
 #include "planner/row_completion.h"
 #include "planner/row_experts.h"
 #include "planner/row_memory.h"
+#include "planner/row_rate.h"
 #include "published/cells.h"
-#include "published/framework_formulas.h"
 #include "published/row_inputs.h"
-#include "spec/flop_breakdown.h"
 
 namespace tprimat::planner {
 namespace {
@@ -45,6 +44,9 @@ std::optional<ModelSpec> shape_from_count(const PublishedRow& row) {
 
 // The vocabulary whose table of embeddings brings the printed parameter count about: GPT-2's, padded, or BLOOM's.
 double assume_vocabulary(const PublishedRow& row, const ModelSpec& model) {
+  constexpr std::pair<std::string_view, double> k_named[] = {{"qwen3", 151936}, {"llama 3", 128256}};
+  for (const auto& [name, vocabulary] : k_named)
+    if (mentions(lower_text(row.cell("model")), name)) return vocabulary;
   const auto count = parse_printed_count(row.cell("params"));
   if (!count) return k_gpt2_vocabulary;
   const auto off = [&](double vocabulary) {
@@ -55,20 +57,12 @@ double assume_vocabulary(const PublishedRow& row, const ModelSpec& model) {
   return off(k_bloom_vocabulary) < off(k_gpt2_vocabulary) ? k_bloom_vocabulary : k_gpt2_vocabulary;
 }
 
-constexpr int64_t k_max_batch = int64_t{1} << 30;  // sequences per step; more is no training's
-
-// A number of the layout that stands in a row's notes.
-std::optional<int64_t> noted_number(const PublishedRow& row, const char* pattern) {
-  const auto found = find_in_notes(row, pattern);
-  return found.empty() ? std::nullopt : std::optional<int64_t>(std::stoll(found[0]));
-}
-
 constexpr const char* k_model_parallel = "model-parallel size ([1-9][0-9]{0,4})";
 
 bool prints_layout(const PublishedRow& row, const Workload& workload, int64_t gpus) {
   return gpus == 1 || count_cell(row, "tp") || count_cell(row, "pp") || workload.family->fully_sharded ||
          count_cell(row, "ep") || mentions(lower_text(row.cell("sharding")), "fsdp") ||
-         noted_number(row, k_model_parallel);
+         printed_number(row, "notes", k_model_parallel);
 }
 
 // Layers that a pipeline cannot share evenly, but could with embedding and loss among them.
@@ -80,7 +74,8 @@ void read_chunks(PublishedWorkload& read, const PublishedRow& row) {
   layout.chunks = count_cell(row, "vp").value_or(1);
   const int64_t units = workload.shape.num_layers;
   layout.ends_as_layers = needs_ends_as_layers(units, layout.pipeline * layout.chunks);
-  if (count_cell(row, "vp") || layout.pipeline <= 1) return;
+  // Tables of sparse models state it or mean that there is none.
+  if (count_cell(row, "vp") || layout.pipeline <= 1 || workload.shape.experts || prints_memory_alone(row)) return;
   const int64_t layers = std::max<int64_t>(1, (units + (layout.ends_as_layers ? 2 : 0)) / layout.pipeline);
   layout.chunks = workload.family->chunks == 0 ? layers : std::min(workload.family->chunks, layers);
   if (layout.chunks > 1) read.assumptions.push_back(fmt::format("VP {}", layout.chunks));
@@ -106,24 +101,6 @@ std::optional<PlanPrecision> precision_of(const PublishedRow& row, const Family&
   if (text.empty()) return family.dropout ? PlanPrecision::fp16 : PlanPrecision::bf16;
   if (mentions(text, "bf16") || mentions(text, "bfloat16")) return PlanPrecision::bf16;
   return std::nullopt;
-}
-
-// The length that rate, time and batch of a step agree on.
-std::optional<int64_t> following_length(const PublishedRow& row) {
-  const auto whole = parse_printed(row.cell("tokens_per_s")), step = parse_printed(row.cell("step_time_s"));
-  const auto batch = count_cell(row, "gbs");
-  if (!whole || !step || !batch) return std::nullopt;
-  constexpr double k_grain = 512, k_max_off = 0.02, k_longest = 1 << 24;
-  const double length = whole->value * step->value / static_cast<double>(*batch);
-  const double round = std::round(length / k_grain) * k_grain;
-  if (round < k_grain || length > k_longest || std::fabs(length / round - 1) > k_max_off) return std::nullopt;
-  return static_cast<int64_t>(round);
-}
-
-int64_t assume_length(const PublishedRow& row, const Workload& workload) {
-  const int64_t own = workload.shape.max_position_embeddings;
-  if (workload.family->operator_recompute) return 8192;  // torchtitan's configurations of Llama 3
-  return own > 1 ? std::min<int64_t>(own, 8192) : mentions(lower_text(row.cell("model")), "gpt-3") ? 2048 : 1024;
 }
 
 void read_recompute(Workload& workload, const PublishedRow& row) {
@@ -158,30 +135,6 @@ void read_release(Workload& workload, const PublishedRow& row) {
     if (found.empty() && !version.empty() && version[0] == bridge) workload.release = release;
 }
 
-// How a program's authors count the FLOPs of a rate that they print instead of tokens.
-double printed_flops_per_token(const Workload& workload, bool utilisation) {
-  if (workload.shape.experts) return megatron_flops(workload.shape, workload.sequence_length, workload.layout.tensor);
-  BreakdownOptions options{workload.sequence_length, workload.family->id == "meta", 0};
-  const FlopBreakdown parts = break_down(workload.shape, options);
-  const bool repeated = workload.family->dropout && !utilisation;  // arXiv 2104.04473, eq. 3
-  return repeated ? hardware_flops(parts, Recompute::full) : parts.total();
-}
-
-std::optional<double> printed_rate(const PublishedWorkload& read, const PublishedRow& row, int64_t gpus) {
-  const Workload& workload = read.workload;
-  const auto each = parse_printed(row.cell("tokens_per_s_per_gpu")), whole = parse_printed(row.cell("tokens_per_s"));
-  const auto step = parse_printed(row.cell("step_time_s")), flops = parse_printed(row.cell("tflops_per_gpu"));
-  const auto mfu = parse_printed(row.cell("mfu_pct"));
-  if (each) return each->value;
-  if (whole) return whole->value / static_cast<double>(gpus);
-  if (step)
-    return static_cast<double>(workload.global_batch) * static_cast<double>(workload.sequence_length) / step->value /
-           static_cast<double>(gpus);
-  if (flops) return flops->value * 1e12 / printed_flops_per_token(workload, false);
-  if (mfu) return mfu->value / 100 * read.machine.peak(workload.precision) / printed_flops_per_token(workload, true);
-  return std::nullopt;
-}
-
 // Megatron-LM has had experts since its Core.
 const Family* find_program(const PublishedRow& row) {
   const Family* family = find_printed_family(row.cell("framework"));
@@ -214,8 +167,6 @@ void read_details(Workload& workload, const PublishedRow& row) {
   // Megatron-Bridge prints "per tensor (MX)" in one cell.
   workload.scaled_by_block = mentions(precision, "mx") || mentions(notes, "second (parenthesised) figure");
   workload.compiled = !workload.family->operator_recompute || mentions(notes, "compile") || mentions(notes, "async");
-  read_recompute(workload, row);
-  read_release(workload, row);
 }
 
 // By name, as printed, or from the parameter count.
@@ -238,47 +189,28 @@ std::string read_shape(PublishedWorkload& read, const PublishedRow& row) {
   return "";
 }
 
+constexpr double k_max_places = 1 << 14;  // of chunks along a pipeline; more is no training's
+
 std::string read_layout(PublishedWorkload& read, const PublishedRow& row, int64_t gpus) {
   Layout& layout = read.workload.layout;
   layout.tensor = count_cell(row, "tp").value_or(1);
   layout.pipeline = count_cell(row, "pp").value_or(1);
   layout.context = count_cell(row, "cp").value_or(1);
-  if (const auto size = noted_number(row, k_model_parallel); size && layout.tensor * layout.pipeline == 1) {
+  if (const auto size = printed_number(row, "notes", k_model_parallel); size && layout.tensor * layout.pipeline == 1) {
     layout.tensor = std::min(*size, read.machine.gpus_per_domain);
     layout.pipeline = *size / layout.tensor;
   }
   if (!prints_layout(row, read.workload, gpus)) return "no layout";
   const double model =
       static_cast<double>(layout.tensor) * static_cast<double>(layout.pipeline) * static_cast<double>(layout.context);
-  if (model > static_cast<double>(gpus) || layout.pipeline > read.workload.shape.num_layers)
+  const double places = static_cast<double>(layout.pipeline) * static_cast<double>(count_cell(row, "vp").value_or(1));
+  if (model > static_cast<double>(gpus) || layout.pipeline > read.workload.shape.num_layers || places > k_max_places)
     return "an inconsistent layout";
   layout.data = gpus / (layout.tensor * layout.pipeline * layout.context);
   read_chunks(read, row);
   read_sharding(read.workload, row);
-  cut_unevenly(read);
+  cut_unevenly(read, row);
   return read_expert_layout(read, row);
-}
-
-// Where the micro-batch is not printed: the largest power of two up to 4 that keeps a pipeline four times full.
-int64_t assume_micro_batch(const Workload& workload) {
-  const Layout& layout = workload.layout;
-  const int64_t per_rank = workload.global_batch / layout.data;
-  const int64_t most = std::min<int64_t>(4, layout.pipeline > 1 ? per_rank / (4 * layout.pipeline) : per_rank);
-  int64_t size = 1;
-  while (2 * size <= most) size *= 2;
-  return size;
-}
-
-int64_t read_global_batch(const PublishedRow& row, const Workload& workload) {
-  const Layout& layout = workload.layout;
-  if (const auto global = count_cell(row, "gbs")) return *global;
-  if (const auto each = noted_number(row, "batch size per DP group ([0-9]{1,5})"))
-    return std::min(*each * layout.data, k_max_batch);
-  const auto micro = count_cell(row, "mbs"), steps = count_cell(row, "ga");
-  const bool once = layout.pipeline == 1 || workload.family->operator_recompute;
-  if (!micro || (!steps && !once)) return 0;
-  const double product = static_cast<double>(*micro) * static_cast<double>(steps.value_or(1) * layout.data);
-  return product <= k_max_batch ? static_cast<int64_t>(product) : 0;
 }
 
 // Global batch and micro-batch, after the layout.
@@ -286,9 +218,10 @@ std::string read_batch(PublishedWorkload& read, const PublishedRow& row) {
   Workload& workload = read.workload;
   Layout& layout = workload.layout;
   workload.global_batch = read_global_batch(row, workload);
+  if (workload.global_batch < 1) assume_global_batch(read, row);
   if (workload.global_batch < 1) return "no batch";
   const auto micro = count_cell(row, "mbs");
-  layout.micro_batch = micro.value_or(assume_micro_batch(workload));
+  layout.micro_batch = micro.value_or(prints_memory_alone(row) ? 1 : assume_micro_batch(workload));
   if (!micro) read.assumptions.push_back(fmt::format("MBS {}", layout.micro_batch));
   // torchtitan's local batch is cut into micro-batches of one sequence where there is a pipeline.
   if (workload.family->operator_recompute && layout.pipeline > 1) layout.micro_batch = 1;
@@ -298,34 +231,53 @@ std::string read_batch(PublishedWorkload& read, const PublishedRow& row) {
 
 }  // namespace
 
-PublishedWorkload read_published_workload(const PublishedRow& printed) {
-  PublishedWorkload read;
-  const CompletedRow completed = complete_row(printed);
-  const PublishedRow& row = completed.row;
-  read.assumptions = completed.assumptions;
-  const auto gpus = count_cell(row, "n_gpus");
-  read.missing = gpus ? read_program(read, row) : "no number of GPUs";
-  if (read.missing.empty()) read.missing = completed.missing;
-  if (read.missing.empty()) read.missing = read_shape(read, row);
-  if (!read.missing.empty()) return read;
-  if (const auto length = count_cell(row, "seq")) {
-    read.workload.sequence_length = *length;
-  } else {
-    read.workload.sequence_length = following_length(row).value_or(assume_length(row, read.workload));
-    read.assumptions.push_back(fmt::format("SL {}", read.workload.sequence_length));
-  }
-  read.missing = read_layout(read, row, *gpus);
-  if (read.missing.empty()) read.missing = read_batch(read, row);
-  if (!read.missing.empty()) return read;
+namespace {
+
+void read_length(PublishedWorkload& read, const PublishedRow& row) {
+  Workload& workload = read.workload;
+  workload.sequence_length = count_cell(row, "seq").value_or(0);
+  if (workload.sequence_length > 0) return;
+  const auto following = following_length(row, workload.shape);
+  workload.sequence_length = following.value_or(assume_length(row, read));
+  read.assumptions.push_back(fmt::format("SL {}", workload.sequence_length));
+  if (!following && workload.shape.experts && (read.usual == nullptr || !read.usual->states("length")))
+    read.weak = "its sequence length is not printed";
+}
+
+void read_settings(PublishedWorkload& read, const PublishedRow& row) {
   read_details(read.workload, row);
   read_expert_features(read.workload, row);
   read_prediction_layers(read, row);
-  read_partial_recompute(read, complete_by_recipe(read, row));
+  const PublishedRow complete = complete_by_settings(read, complete_by_recipe(read, row));
+  read_recompute(read.workload, complete);
+  read_partial_recompute(read.workload, complete);
   read_tuning(read, row);
-  read.weak = completed.weak.empty() ? weakness_of(row) : completed.weak;
+}
+
+}  // namespace
+
+PublishedWorkload read_published_workload(const PublishedRow& printed) {
+  PublishedWorkload read;
+  const CompletedRow completed = complete_row(printed);
+  read.assumptions = completed.assumptions;
+  const auto gpus = count_cell(completed.row, "n_gpus");
+  read.missing = gpus ? read_program(read, completed.row) : "no number of GPUs";
+  if (read.missing.empty()) read.missing = completed.missing;
+  if (read.missing.empty()) read.missing = read_shape(read, completed.row);
+  if (!read.missing.empty()) return read;
+  read_release(read.workload, completed.row);
+  read_usual_settings(read, completed.row);
+  read_length(read, completed.row);
+  const PublishedRow row = complete_layout(read, completed.row);
+  read.missing = read_layout(read, row, *gpus);
+  if (read.missing.empty()) read.missing = read_batch(read, row);
+  if (!read.missing.empty()) return read;
+  read_settings(read, row);
+  for (const std::string& weak : {weakness_of(row), completed.weak})
+    if (!weak.empty()) read.weak = weak;
   read_memory_settings(read, row);
   read_memory(read, row);
-  if (const auto rate = printed_rate(read, row, *gpus))
+  if (const auto rate = printed_rate(read, row, *gpus); rate && !prints_memory_alone(row))
     read.tokens_per_second_per_gpu = *rate;
   else
     read.missing = "no rate";

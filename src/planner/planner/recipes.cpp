@@ -30,8 +30,8 @@ Graphs parse_graphs(const std::string& word) {
   return word == "parts" ? Graphs::parts : Graphs::whole;
 }
 
-Recipe parse_recipe(const TsvRow& row) {
-  Recipe recipe;
+PublishedRecipe parse_recipe(const TsvRow& row) {
+  PublishedRecipe recipe;
   recipe.first = row.at("first"), recipe.last = row.at("last");
   recipe.model = fold_name(row.at("model")), recipe.gpu = row.at("gpu"), recipe.precision = row.at("precision");
   recipe.tuning = parse_task(row.at("task"));
@@ -46,9 +46,9 @@ Recipe parse_recipe(const TsvRow& row) {
   return recipe;
 }
 
-const std::vector<Recipe>& recipes() {
-  static const std::vector<Recipe> loaded = [] {
-    std::vector<Recipe> all;
+const std::vector<PublishedRecipe>& recipes() {
+  static const std::vector<PublishedRecipe> loaded = [] {
+    std::vector<PublishedRecipe> all;
     for (const TsvRow& row : parse_tsv_rows(embedded::recipes_tsv)) all.push_back(parse_recipe(row));
     return all;
   }();
@@ -56,7 +56,7 @@ const std::vector<Recipe>& recipes() {
 }
 
 // "26.02.01" before "26.04": each part has two digits.
-int release_steps(const std::string& release, const Recipe& recipe) {
+int release_steps(const std::string& release, const PublishedRecipe& recipe) {
   if (release < recipe.first) return 1;
   return release > recipe.last && !release.starts_with(recipe.last) ? 2 : 0;
 }
@@ -72,7 +72,7 @@ int precision_score(const PublishedRow& row, const Workload& workload, const std
 }
 
 // Figures of the layout that agree; -1: it is another layout.
-int layout_score(const Workload& workload, const Recipe& recipe) {
+int layout_score(const Workload& workload, const PublishedRecipe& recipe) {
   const Layout &l = workload.layout, &r = recipe.layout;
   if (l.tensor != r.tensor || l.pipeline != r.pipeline || l.context != r.context || l.expert != r.expert) return -1;
   const bool same_size = recipe.gpus == l.num_gpus();
@@ -85,7 +85,7 @@ PublishedRow complete_by_recipe(PublishedWorkload& read, const PublishedRow& row
   PublishedRow complete = row;
   Workload& workload = read.workload;
   if (workload.release.empty() || workload.routing == Routing::learned) return complete;
-  const Recipe* recipe = find_recipe(row, workload, read.machine, read_inputs(row).tuning);
+  const PublishedRecipe* recipe = find_recipe(row, workload, read.machine, read_inputs(row).tuning);
   if (recipe == nullptr) return complete;
   if (workload.graphs == Graphs::none) workload.graphs = recipe->graphs;
   if (!workload.dispatcher) workload.dispatcher = recipe->dispatcher;
@@ -97,13 +97,13 @@ PublishedRow complete_by_recipe(PublishedWorkload& read, const PublishedRow& row
   return complete;
 }
 
-const Recipe* find_recipe(const PublishedRow& row, const Workload& workload, const Machine& machine,
-                          TuningKind tuning) {
+const PublishedRecipe* find_recipe(const PublishedRow& row, const Workload& workload, const Machine& machine,
+                                   TuningKind tuning) {
   const std::string model = fold_name(row.cell("model").substr(0, 200));
   const std::string gpu = machine.id.substr(0, machine.id.find('-'));
-  const Recipe* best = nullptr;
+  const PublishedRecipe* best = nullptr;
   std::array<int, 3> most{};
-  for (const Recipe& each : recipes()) {
+  for (const PublishedRecipe& each : recipes()) {
     if (each.gpu != gpu || each.tuning != tuning || model.find(each.model) == std::string::npos) continue;
     const int precision = precision_score(row, workload, each.precision), layout = layout_score(workload, each);
     if (precision == 0 || layout < 0) continue;

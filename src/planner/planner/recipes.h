@@ -10,7 +10,7 @@ namespace tprimat::planner {
 
 // How Megatron-Bridge's authors ran a model on a GPU in some of its releases: one row of recipes.tsv, which names their
 // source. Published rows of the same model, GPU, precision and layout were measured so.
-struct Recipe {
+struct PublishedRecipe {
   std::string first, last;  // releases: "26.02.01"
   std::string model, gpu, precision;
   TuningKind tuning = TuningKind::none;
@@ -29,6 +29,7 @@ PublishedRow complete_by_recipe(PublishedWorkload& read, const PublishedRow& row
 
 // The recipe of that release, or of the nearest one, which has the workload's model, GPU, precision and layout; nothing
 // where there is none.
-const Recipe* find_recipe(const PublishedRow& row, const Workload& workload, const Machine& machine, TuningKind tuning);
+const PublishedRecipe* find_recipe(const PublishedRow& row, const Workload& workload, const Machine& machine,
+                                   TuningKind tuning);
 
 }  // namespace tprimat::planner

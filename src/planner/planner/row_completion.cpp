@@ -13,12 +13,12 @@ namespace tprimat::planner {
 namespace {
 
 // What configurations of a source say of its rows: cells that they do not print.
-struct Recipe {
+struct PrimusRecipe {
   std::string_view source, model;  // occur in these columns
   std::string_view cells;          // "seq=4096 mbs=1"; a value's '_' stands for a space
   std::string_view weak;           // why its rows are left out of fits
 };
-constexpr Recipe k_recipes[] = {
+constexpr PrimusRecipe k_primus_recipes[] = {
     // 32 micro-batches: what the bubbles of its schedules come to. Its TFLOP/s are half of what its tokens/s need.
     {"primus_pipeline.md", "llama 2 7b", "seq=4096 precision=bf16 mbs=1 gbs=32 tp=1",
      "its TFLOP/s and tokens/s differ by a factor of two"},
@@ -43,7 +43,7 @@ std::string spelled(std::string_view value) {
   return text;
 }
 
-void add_recipe(CompletedRow& completed, const Recipe& recipe) {
+void add_primus_recipe(CompletedRow& completed, const PrimusRecipe& recipe) {
   for (const std::string& word : split_words(recipe.cells, ' ')) {
     const auto [column, value] = split_setting(word);
     if (!completed.row.cell(column).empty()) continue;
@@ -53,11 +53,11 @@ void add_recipe(CompletedRow& completed, const Recipe& recipe) {
   completed.weak = recipe.weak;
 }
 
-void find_recipe(CompletedRow& completed) {
+void find_primus_recipe(CompletedRow& completed) {
   const std::string source = lower_text(completed.row.cell("source")), model = lower_text(completed.row.cell("model"));
-  for (const Recipe& recipe : k_recipes) {
+  for (const PrimusRecipe& recipe : k_primus_recipes) {
     if (!mentions(source, recipe.source) || !mentions(model, recipe.model)) continue;
-    add_recipe(completed, recipe);
+    add_primus_recipe(completed, recipe);
     // "cumulative + VPP5"
     if (const auto chunks = find_in_notes(completed.row, "VPP([2-9])"); !chunks.empty() && recipe.weak.empty())
       fill(completed.row, "vp", chunks[0]);
@@ -146,13 +146,21 @@ void assume_chunks(CompletedRow& completed) {
   completed.assumptions.push_back("VP 8");
 }
 
+// Submissions name containers and libraries. On GPUs they train with NeMo, on Megatron-Core, unless they say otherwise.
+void name_program(CompletedRow& completed, const std::string& round) {
+  const std::string text = lower_text(completed.row.cell("framework"));
+  if (mentions(text, "deepspeed"))
+    completed.missing = "no layout: how its DeepSpeed shares the weights is not published";
+  for (const std::string_view other : {"torchtitan", "maxtext", "jax", "pax", "tinygrad", "deepspeed", "lightning"})
+    if (mentions(text, other)) return;
+  completed.row.cells["framework"] = fmt::format("MLPerf {} NeMo", round);
+}
+
 void complete_submission(CompletedRow& completed, const std::string& round) {
   const Machine* machine = find_printed_machine(completed.row.cell("gpu"));
   if (machine == nullptr) return;
-  if (mentions(lower_text(completed.row.cell("framework")), "deepspeed")) {
-    completed.missing = "no layout: how its DeepSpeed shares the weights is not published";
-    return;
-  }
+  name_program(completed, round);
+  if (!completed.missing.empty()) return;
   assume_split(completed, *machine);
   derive_micro_batch(completed.row);
   assume_chunks(completed);
@@ -161,8 +169,25 @@ void complete_submission(CompletedRow& completed, const std::string& round) {
     completed.weak = "its throughput includes evaluations";
 }
 
+// NVIDIA's configurations launch layers as graphs from v4.0 on (LAYER_CUDA_GRAPH), and from v5.0 on Megatron-Core's
+// (MCORE_CUDA_GRAPH; mlcommons/training_results_v5.1 NVIDIA/benchmarks/llama2_70b_lora/implementations/nemo). AMD's do
+// not.
+Graphs graphs_of(const Machine& machine, const std::string& round) {
+  if (machine.architecture.starts_with("cdna") || round < "v4.0") return Graphs::none;
+  return round < "v5.0" ? Graphs::parts : Graphs::whole;
+}
+
 // Their chunks go down the ranks and up again, so that one rank has the first and the last.
 bool has_v_schedule(const PublishedRow& row) { return !find_in_notes(row, "schedule (v-half|v-min|zbv|zbb)").empty(); }
+
+std::string weakness_of_source(const PublishedRow& row) {
+  if (mentions(lower_text(row.cell("model")), "(4 layers)")) return "a proxy of four layers";
+  const std::string notes = lower_text(row.cell("notes"));
+  if (mentions(notes, "preliminary")) return "preliminary, as its source says";
+  if (mentions(notes, "personal benchmark")) return "a personal benchmark, untuned";
+  if (mentions(notes, "evaluation may be inside")) return "its step time may include evaluations";
+  return "";
+}
 
 }  // namespace
 
@@ -172,7 +197,8 @@ CompletedRow complete_row(const PublishedRow& printed) {
   if (const auto round = submission_round(printed))
     complete_submission(completed, *round);
   else
-    find_recipe(completed);
+    find_primus_recipe(completed);
+  if (completed.weak.empty()) completed.weak = weakness_of_source(printed);
   return completed;
 }
 
@@ -181,7 +207,10 @@ void read_tuning(PublishedWorkload& read, const PublishedRow& row) {
   workload.trains_adapters = read_inputs(row).tuning == TuningKind::adapters;
   workload.narrow_attention = mentions(lower_text(row.cell("notes")), "fp8 attention") &&
                               (workload.precision == PlanPrecision::fp8 || workload.precision == PlanPrecision::fp4);
-  if (const auto round = submission_round(row)) workload.release = *round;
+  if (const auto round = submission_round(row)) {
+    workload.release = *round;
+    workload.graphs = graphs_of(read.machine, *round);
+  }
   workload.layout.delays_weights =
       workload.layout.chunks == 1 && mentions(lower_text(row.cell("notes")), "schedule zero-bubble");
 }

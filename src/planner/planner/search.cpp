@@ -84,6 +84,7 @@ Workload workload_of(const PlanRequest& request) {
   workload.keeps_masters = request.keeps_masters, workload.repeats_core = request.repeats_core;
   workload.moment_bytes = request.moment_bytes, workload.offload = request.offload;
   workload.scaled_by_row = request.recipe == Recipe::rowwise, workload.scaled_by_block = request.recipe == Recipe::mx;
+  workload.trains_adapters = request.trains_adapters;
   workload.routing = request.routing, workload.dispatcher = request.dispatcher;
   workload.expert_load = request.expert_load;
   if (request.selects_modules()) workload.recomputed_modules = usual_modules(request.shape, request.scales_tensors());
@@ -267,6 +268,8 @@ SearchOutcome search_layouts(const PlanRequest& request, const ParameterSet& par
   CHECK(request.family != nullptr && request.gpus > 0 && request.global_batch > 0 && request.sequence_length > 0);
   SearchOutcome outcome = Search(request, parameters, most).run();
   outcome.calibrated = rests_on_measurements(parameters, request.machine, *request.family);
+  if (!outcome.ranked.empty())
+    outcome.interval = prediction_interval(outcome.ranked.front().workload, request.machine, parameters);
   return outcome;
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "planner/interval.h"
 #include "planner/memory.h"
 #include "planner/step_time.h"
 
@@ -35,7 +36,7 @@ struct PlanRequest {
   bool torchtitan_rules = false;  // DP x CP above 1 beside TP and PP, and a micro-batch for each stage
   bool zero_bubble = false;       // gradients of weights fill the pipeline's waiting, where it is not interleaved
   // As in Workload.
-  bool keeps_masters = true, repeats_core = false;
+  bool keeps_masters = true, repeats_core = false, trains_adapters = false;
   double moment_bytes = 4;
   Offload offload = Offload::none;
   Recipe recipe = Recipe::tensorwise;  // of FP8
@@ -64,6 +65,7 @@ struct SearchOutcome {
   std::vector<RankedLayout> frontier;    // no other fitting layout is both faster and smaller; fastest first
   std::optional<RankedLayout> smallest;  // that needs least memory, where none fits
   bool calibrated = false;               // measurements stand behind the parameters (rests_on_measurements)
+  PredictionInterval interval;           // of the step times of `ranked`
 };
 
 // Every layout TP x PP x VP x CP x DP x EP x ETP x MBS x recompute x sharding that the program can do and that is

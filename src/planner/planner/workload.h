@@ -92,6 +92,7 @@ struct Workload {
   double expert_load = 0;
   double weight_bytes =
       k_half_bytes;              // of a weight as products use it; FP8 alone: 1, and 1 more where it is kept turned
+  double offloaded_moments = 0;  // share of them that the host's memory keeps
   double gradient_bytes = 0;     // in which gradients are summed; 0: as the program does it
   bool stores_narrow = false;    // the inputs of the MLP's activation function are kept in 8 bits
   bool compiled_loss = true;     // the loss makes no copies of the scores (torchtitan since 2025)
@@ -148,7 +149,8 @@ struct Workload {
   // One stage of every kind.
   template <class Visit>
   void visit_stages(const Visit& visit) const {
-    const int64_t last = layout.pipeline - 1, between = stages_are_alike() ? std::min<int64_t>(last, 2) : last;
+    const int64_t dense = shape.experts ? shape.experts->first_dense_layers : 0;  // at least a layer each
+    const int64_t last = layout.pipeline - 1, between = stages_are_alike() ? std::min<int64_t>(last, 2 + dense) : last;
     for (int64_t stage = 0; stage < between; ++stage) visit(stage);
     visit(last);
   }

@@ -103,6 +103,7 @@ const std::vector<PublishedColumn>& published_readings() {
       {"derived_from_flops", "the source prints TFLOP/s alone; tokens/s follow by its count of FLOPs"},
       {"derived_from_mfu", "the source prints MFU or HFU alone; tokens/s follow by its count and peak"},
       {"time_to_train", "time to the target alone"},
+      {"one_layer", "the time of a single layer: no training step"},
       {"memory_only", "memory alone"}};
   return readings;
 }

@@ -8,7 +8,7 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "compare/load_runs.h"
-#include "planner/machine.h"
+#include "planner/machine_from_probe.h"
 #include "published/built_in_tables.h"
 #include "text/json_fields.h"
 
@@ -28,13 +28,27 @@ std::optional<planner::ProcessorFacts> read_probe_facts(const std::string& path)
   }
 }
 
-// Results, and the probes of their processors beside them.
+// Reports of `tprimat probe` on GPUs and between them, of one part.
+std::vector<planner::Machine> read_probed_gpus(const std::vector<std::string>& paths) {
+  if (paths.empty()) return {};
+  try {
+    return {planner::read_probed_machine(paths, {}, planner::built_in_parameters()).machine};
+  } catch (const Error& error) {
+    log_warning(fmt::format("skipped the probes of GPUs: {}", error.what()));
+    return {};
+  }
+}
+
+// Results, and the probes of their machines beside them.
 std::vector<planner::OwnObservation> load_own_results(const std::vector<std::string>& paths) {
   const LoadedRuns loaded = load_runs(paths);
   std::map<std::string, planner::ProcessorFacts> probed;
+  std::vector<std::string> gpu_probes;
   for (const SkippedFile& each : loaded.skipped) {
     if (auto facts = read_probe_facts(each.path))
       probed[facts->name] = *facts;
+    else if (planner::is_gpu_probe(each.path))
+      gpu_probes.push_back(each.path);
     else
       log_warning(fmt::format("skipped {}: {}", each.path, each.reason));
   }
@@ -42,7 +56,7 @@ std::vector<planner::OwnObservation> load_own_results(const std::vector<std::str
   for (const LoadedRun& run : loaded.runs) results.push_back({run.path, run.result});
   if (results.empty())
     throw Error(Problem{"there are no run results", paths.front(), "give a folder that tprimat run wrote into"});
-  return planner::observe_results(results, probed);
+  return planner::observe_results(results, probed, read_probed_gpus(gpu_probes));
 }
 
 }  // namespace

@@ -60,14 +60,16 @@ Json contender_to_json(const Contender& contender) {
     files.push_back(run.path);
     for (const std::string& warning : run.result.warnings) warnings.push_back(warning);
   }
-  return {{"letter", contender.letter},
-          {"label", contender.label},
-          {"files", files},
-          {"facts", facts},
-          {"gpu_cores", gpu_cores_to_json(contender.first())},
-          {"figures", figures_to_json(contender)},
-          {"findings", findings_to_json(contender.findings)},
-          {"warnings", warnings}};
+  Json json{{"letter", contender.letter},
+            {"label", contender.label},
+            {"files", files},
+            {"facts", facts},
+            {"gpu_cores", gpu_cores_to_json(contender.first())},
+            {"figures", figures_to_json(contender)},
+            {"findings", findings_to_json(contender.findings)},
+            {"warnings", warnings}};
+  if (const auto standing = find_standing(contender)) json["published"] = to_json(*standing);
+  return json;
 }
 
 // Times to train stay comparable where rates are not: their rules alone decide.

@@ -163,6 +163,18 @@ void add_figures(const ModelGroup& group, Document& document) {
     }
 }
 
+// Nothing where no published run is of the kind of any participant.
+std::optional<DocumentPart> list_standings(const ModelGroup& group) {
+  constexpr size_t k_max_lines = 12;
+  std::vector<Line> lines;
+  for (const Contender& contender : first_rows(group.contenders))
+    if (const auto standing = find_standing(contender); standing && lines.size() < k_max_lines)
+      lines.push_back(
+          {fmt::format("{}: {}", contender.letter, planner::describe_standing(*standing)), Tone::plain, ""});
+  if (lines.empty()) return std::nullopt;
+  return make_lines(std::move(lines));
+}
+
 std::string format_ratio(double ratio) { return format_significant(ratio, 4); }
 
 std::vector<std::string> describe_pair(const Comparison& comparison, const ModelGroup& group, const Pair& pair) {
@@ -287,6 +299,7 @@ void add_group(const Comparison& comparison, const ModelGroup& group, Document& 
   for (const auto list : {list_target_facts, list_expert_facts})
     if (const auto table = tabulate_facts(group, list)) document.push_back(*table);
   add_figures(group, document);
+  if (const auto standings = list_standings(group)) document.push_back(*standings);
   if (!group.pairs.empty()) {
     document.push_back(make_heading("Pairs"));
     document.push_back(tabulate_pairs(comparison, group));

@@ -103,6 +103,11 @@ std::vector<RunFact> list_expert_facts(const Contender& contender) {
           {"dispatcher", known.dispatcher ? Text(enum_name(*known.dispatcher)) : std::nullopt}};
 }
 
+std::optional<planner::PublishedStanding> find_standing(const Contender& contender) {
+  const auto rate = read_figure(contender, *find_metric("tokens_per_second_per_gpu"));
+  return rate ? planner::standing_of(contender.first(), rate->value) : std::nullopt;
+}
+
 std::string pair_name(const ModelGroup& group, const Pair& pair) {
   return group.contenders[pair.subject].letter + " / " + group.contenders[pair.reference].letter;
 }

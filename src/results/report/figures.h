@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "claim/neighbours.h"
 #include "compare/comparison.h"
 #include "result/metric_text.h"
 #include "result/metrics.h"
@@ -32,6 +33,9 @@ std::vector<RunFact> list_target_facts(const Contender& contender);
 
 // Of a mixture of experts; empty for others.
 std::vector<RunFact> list_expert_facts(const Contender& contender);
+
+// How its mean rate stands among published runs of the kind; nothing where there are none.
+std::optional<planner::PublishedStanding> find_standing(const Contender& contender);
 
 // "B / A"
 std::string pair_name(const ModelGroup& group, const Pair& pair);

@@ -133,6 +133,7 @@ RunOutcome make_outcome(const PlannedRun& run, const RunResult& result) {
   if (result.derived.mfu) outcome.mfu = result.derived.mfu->value;
   outcome.peak = result.derived.peak;
   outcome.figures = list_figures(result);
+  outcome.published = planner::standing_of(result);
   outcome.steps = static_cast<int64_t>(result.step_times.size());
   outcome.warnings = result.warnings;
   return outcome;
@@ -157,6 +158,8 @@ std::string render_report(const SuiteReport& report) {
                           or_dash(each.tokens_per_second, format_count), or_dash(each.mfu, percent),
                           each.result_path.empty() ? "-" : each.result_path});
     sentences += compare_with_machine(each);
+    if (each.published)
+      sentences += fmt::format("{}: {}\n", name_of(each), planner::describe_standing(*each.published));
     if (const std::string resources = describe_resources(each.figures); !resources.empty())
       sentences += name_of(each) + ": " + resources + "\n";
     if (!is_complete(each)) sentences += explain(each);

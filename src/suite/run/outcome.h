@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "claim/neighbours.h"
 #include "result/run_result.h"
 #include "run/suite_plan.h"
 #include "text/format.h"
@@ -62,6 +63,7 @@ struct RunOutcome : TrainingOutcome {
   std::optional<PeakInfo> peak;        // peak of the device: the denominator of mfu
   std::optional<int64_t> steps;
   std::map<std::string, Estimate> figures;  // of the metrics, by key
+  std::optional<planner::PublishedStanding> published;
 
   static constexpr auto fields() {
     using O = RunOutcome;
@@ -80,6 +82,7 @@ struct RunOutcome : TrainingOutcome {
         field("peak", &O::peak, "what one device can do: the denominator of mfu"),
         field("steps", &O::steps, "steps recorded"),
         field("figures", &O::figures, "figures of the metrics that are known, with their 95 % intervals"),
+        field("published", &O::published, "standing among published runs of the kind; absent: there are none"),
         field("warnings", &O::warnings, "what to know before trusting the figures"));
   }
 };

@@ -201,7 +201,9 @@ class QuestionReader {
           Problem{fmt::format("the native trainer does not support {}", list_special_parts(common_.shape).front()),
                   "--framework", "name another framework, or choose a dense model"});
     planner::keep_to_launcher(common_, options_.framework);
-    common_.zero_bubble = options_.zero_bubble;
+    common_.zero_bubble = options_.zero_bubble, common_.trains_adapters = options_.lora;
+    if (options_.lora && common_.family->own_trainer)
+      throw Error(Problem{"the native trainer trains all weights", "--lora", "omit --lora, or choose --framework"});
     take_expert_options(common_, options_, experiment_);
     common_.precision = planner::parse_plan_precision(options_.precision, "--precision", has_processor());
     for (const planner::Machine& machine : machines_) {

@@ -25,7 +25,7 @@ struct PlanModelOptions {
   double expert_load = 0;           // 0: not stated
   double target_days = 0, budget_usd = 0;
   double failure_gpu_hours = 0, restart_minutes = -1, checkpoint_bandwidth_gb = 0, node_noise_percent = -1;
-  bool zero_bubble = false;
+  bool zero_bubble = false, lora = false;
   MachineOptions machine;
 };
 

@@ -6,33 +6,13 @@
 #include <cmath>
 #include <limits>
 
+#include "own_samples.h"
 #include "planner/memory.h"
 #include "planner/spec_workload.h"
 #include "planner_samples.h"
 
 namespace tprimat::planner {
 namespace {
-
-ProcessorFacts two_cores() {
-  ProcessorFacts facts;
-  facts.name = "Sample CPU", facts.threads = 2;
-  facts.peak_16 = 800e9, facts.peak_32 = 200e9;
-  facts.memory_bandwidth = 20e9, facts.memory_bytes = 32e9;
-  return facts;
-}
-
-Workload own_workload() {
-  Workload w;
-  ModelSpec& m = w.shape;
-  m.num_layers = 8, m.hidden_size = 256, m.ffn_hidden_size = 768;
-  m.num_attention_heads = 4, m.num_key_value_heads = 2, m.head_dim = 64;
-  m.vocab_size = 8192, m.max_position_embeddings = 1024;
-  w.sequence_length = 256, w.global_batch = 16;
-  w.layout.micro_batch = 2;
-  w.layout.sequence_parallel = false;
-  w.family = find_family("native");
-  return w;
-}
 
 double own_seconds(const Workload& w, int64_t cores = 2, const ParameterSet& p = built_in_parameters()) {
   ProcessorFacts facts = two_cores();
@@ -190,26 +170,6 @@ TEST(OwnTrainersTime, WidenedProductsTakeThoseOfFp32) {
   EXPECT_EQ(product_rate(narrow, Precision::bf16), product_rate(wide, Precision::fp32));
 }
 
-// A result of our own trainer as `tprimat run` writes it.
-NamedResult own_result(const Workload& w, double seconds, const std::string& path = "out/a.json") {
-  RunResult r;
-  r.platform = Platform::cpu, r.framework = Framework::native, r.precision = Precision::bf16;
-  r.model_info.shape = w.shape;
-  r.gpu_info.device_name = "Sample CPU", r.gpu_info.device_count = w.layout.num_gpus();
-  r.environment["cpu_threads_usable"] = "2";
-  r.training_config.global_batch_size = w.global_batch, r.training_config.micro_batch_size = w.layout.micro_batch;
-  r.training_config.sequence_length = w.sequence_length;
-  r.parallelism_config.tensor_model_parallel_size = w.layout.tensor;
-  r.parallelism_config.pipeline_model_parallel_size = w.layout.pipeline;
-  r.parallelism_config.data_parallel_size = w.layout.data;
-  const auto ranks = static_cast<double>(w.layout.num_gpus());
-  r.derived.peak = PeakInfo{"measured:cpu:bf16", 800e9 / ranks, "", 20e9 / ranks, {}};
-  r.statistics = StepStatistics{};
-  r.statistics->median = seconds;
-  r.memory_metrics.peak_memory_allocated_gb = plan_native_memory(w).total() * 1e-9;
-  return {path, r};
-}
-
 TEST(OwnResults, AResultIsAnObservation) {
   const auto seen = observe_results({own_result(own_workload(), 0.5)}, {});
   ASSERT_EQ(seen.size(), 1u);
@@ -300,34 +260,6 @@ TEST(OwnResults, AGpuResultIsOneOfItsFrameworksFamily) {
   EXPECT_EQ(*seen[0].observed->memory_bytes, 60e9);
 }
 
-NamedResult sample_gpu_result(const std::string& device, double seconds) {
-  NamedResult named = own_result(sample_workload(), seconds);
-  named.result.platform = Platform::nvd, named.result.framework = Framework::mega;
-  named.result.gpu_info.device_name = device;
-  return named;
-}
-
-TEST(OwnResults, AFitToOneLeavesOtherMachinesAndProgramsAlone) {
-  const NamedResult named = sample_gpu_result("MI300X", 20);
-  const auto seen = observe_results({named}, {});
-  ASSERT_TRUE(seen[0].observed) << seen[0].missing;
-  const Observation& own = *seen[0].observed;
-  const ParameterSet fitted = refine(built_in_parameters(), {own});
-  const auto error = [&](const ParameterSet& p) {
-    return std::fabs(predict_seconds(p, own.machine, own.workload) / own.seconds - 1);
-  };
-  EXPECT_LT(error(fitted), error(built_in_parameters()));
-  Workload other = sample_workload();
-  other.family = find_family("nanotron");
-  const Machine h100 = *find_machine("H100");
-  EXPECT_EQ(predict_seconds(fitted, h100, other), predict_seconds(built_in_parameters(), h100, other));
-  EXPECT_NEAR(predict_seconds(fitted, h100, sample_workload()) /
-                  predict_seconds(built_in_parameters(), h100, sample_workload()),
-              1, 0.1);
-  for (size_t i = 0; i < fitted.all().size(); ++i)
-    EXPECT_EQ(fitted.all()[i].prior, built_in_parameters().all()[i].prior) << fitted.all()[i].name;
-}
-
 TEST(OwnResults, MeasurementsStandBehindWhatWasFitted) {
   const Machine mi300x = *find_machine("MI300X"), own = processor_machine(two_cores());
   const Family &megatron = *find_family("megatron_core"), &native = *find_family("native");
@@ -335,7 +267,7 @@ TEST(OwnResults, MeasurementsStandBehindWhatWasFitted) {
   EXPECT_FALSE(rests_on_measurements(built_in_parameters(), mi300x, megatron));
   EXPECT_FALSE(rests_on_measurements(built_in_parameters(), own, native)) << "fitted to another processor";
   const auto refined = [](const NamedResult& named) {
-    return refine(built_in_parameters(), {*observe_results({named}, {})[0].observed});
+    return refine(built_in_parameters(), {*observe_results({named}, {})[0].observed}).parameters;
   };
   EXPECT_TRUE(rests_on_measurements(refined(sample_gpu_result("MI300X", 20)), mi300x, megatron));
   EXPECT_TRUE(rests_on_measurements(refined(own_result(own_workload(), 5)), own, native));

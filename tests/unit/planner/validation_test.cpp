@@ -106,9 +106,25 @@ TEST(SweptFamily, HoldsModelsOfLikeSizeAndSaysHowFarTheChosenRowIsBehind) {
   EXPECT_NEAR(sweeps.front().best_behind, 13.0 / 12 - 1, 1e-12);
 }
 
-TEST(SweptFamily, OtherNumbersOfGpusAreAnotherSweep) {
+TEST(SweptFamily, RowsOfTheSameSettingsAreOne) {
   std::vector<PlannedRow> rows;
   for (int64_t line = 2; line < 6; ++line) rows.push_back(swept_row(line, 100, 10, 10));
+  EXPECT_TRUE(find_sweeps(rows).empty());
+  rows[1].layout = "TP2", rows[2].precision = "fp8", rows[3].settings = {"alltoall"};
+  ASSERT_EQ(find_sweeps(rows).size(), 1u);
+  EXPECT_EQ(find_sweeps(rows).front().rows, 4);
+  rows[3].kind = "sparse";
+  EXPECT_TRUE(find_sweeps(rows).empty());
+}
+
+TEST(SweptFamily, TheMedianSaysHowWellSweepsAreRanked) {
+  EXPECT_EQ(judge_ranking({}).median_spearman, std::nullopt);
+  EXPECT_NEAR(*judge_ranking({{"a", 4, 0.2, 0}, {"b", 4, 0.8, 0}, {"c", 4, 1, 0}}).median_spearman, 0.8, 1e-12);
+}
+
+TEST(SweptFamily, OtherNumbersOfGpusAreAnotherSweep) {
+  std::vector<PlannedRow> rows;
+  for (int64_t line = 2; line < 6; ++line) rows.push_back(swept_row(line, 100 + static_cast<double>(line), 10, 10));
   ASSERT_EQ(find_sweeps(rows).size(), 1u);
   rows.back().gpus = 16;
   EXPECT_TRUE(find_sweeps(rows).empty());
@@ -125,6 +141,38 @@ TEST(PlanValidation, AFoldIsPredictedWithoutItself) {
   EXPECT_EQ(folds.front().rows.front().predicted, plan_table(tables.front(), priors).rows.front().predicted);
   const ParameterSet fitted = calibrate(built_in_parameters(), observations_of(tables.front()));
   EXPECT_NE(folds.front().rows.front().predicted, plan_table(tables.front(), fitted).rows.front().predicted);
+}
+
+// Whole sources and GPUs stay together, however their rows differ.
+TEST(PlanValidation, AFoldLeavesOutAWholeSourceOrGpu) {
+  const auto table = parse_published_table(
+      "model\tseq\tgpu\tn_gpus\tframework\tprecision\tgbs\tmbs\ttp\tpp\ttokens_per_s_per_gpu\tsource\n"
+      "Llama3 8b\t8192\tH100\t8\tNeMo\tBF16\t128\t1\t1\t1\t9000\towner/name a.md@1\n"
+      "Llama3 70b\t8192\tH100\t64\tNeMo\tBF16\t128\t1\t4\t4\t1200\towner/name b.md@2 (v25.04)\n",
+      "own.tsv");
+  ParameterSet priors = built_in_parameters();
+  priors.reset();
+  const auto alone = plan_table(table, priors).rows;
+  for (const FoldsBy by : {FoldsBy::sources, FoldsBy::gpus, FoldsBy::programs, FoldsBy::kinds})
+    for (size_t row = 0; row < 2; ++row)
+      EXPECT_EQ(cross_validate({table}, built_in_parameters(), {4, by}).front().rows[row].predicted,
+                alone[row].predicted)
+          << enum_name(by);
+  const auto models = cross_validate({table}, built_in_parameters(), {4, FoldsBy::models}).front().rows;
+  EXPECT_NE(models[0].predicted, alone[0].predicted);
+  EXPECT_NE(models[1].predicted, alone[1].predicted);
+}
+
+TEST(PlanValidation, ASourceIsARepositoryOrAPaper) {
+  const auto named = [](const std::string& source) {
+    const auto table = parse_published_table("model\tsource\nGPT\t" + source + "\n", "own.tsv");
+    return name_source("own", table.rows.front());
+  };
+  EXPECT_EQ(named("NVIDIA/dgxc-benchmarking llama3.1/README.md@741c886 (v25.04)"), "NVIDIA/dgxc-benchmarking");
+  EXPECT_EQ(named("mlcommons/training_results_v5.1 Dell/results/x"), "mlcommons/training_results");
+  EXPECT_EQ(named("arXiv 2104.04473 Table 1; figures"), "arXiv 2104.04473");
+  EXPECT_EQ(named("owner/name@1234"), "owner/name");
+  EXPECT_EQ(named(""), "own");
 }
 
 std::vector<PublishedTable> dense_tables(const std::filesystem::path& folder) {

@@ -1,0 +1,96 @@
+#include <fmt/format.h>
+
+#include <map>
+
+#include "claim/claim.h"
+#include "text/format.h"
+
+namespace tprimat::planner {
+namespace {
+
+std::string format_rate(double rate) { return format_count(rate); }
+
+std::string render_head(const ClaimReport& r) {
+  std::string text = fmt::format("{}: {}\n\n", enum_name(*r.verdict), printable(r.reason));
+  text += fmt::format("{} on {} {}, {}, sequence length {}: {} tokens/s per GPU (from {}), {} MFU\n",
+                      printable(r.model.substr(0, 60)), r.gpus > 0 ? std::to_string(r.gpus) : "?", r.gpu,
+                      enum_name(r.precision), r.sequence_length, format_rate(r.tokens_per_second_per_gpu), r.from,
+                      format_percent(r.mfu));
+  if (r.standing) text += describe_standing(*r.standing) + "\n";
+  for (const std::string& note : r.notes) text += printable(note) + "\n";
+  return text;
+}
+
+std::string render_suspicions(const ClaimReport& r) {
+  if (r.suspicions.empty()) return "";
+  TextTable table{{"suspicion", "what it means", "MFU without it"}, {}, {2}};
+  for (const Suspicion& each : r.suspicions)
+    table.rows.push_back({std::string(enum_name(each.mistake)), each.sentence, format_percent(each.mfu)});
+  return "\n" + render_text(table);
+}
+
+std::string render_conventions(const ClaimReport& r) {
+  TextTable table{{"convention", "TFLOP/s per GPU", "MFU", "counts"}, {}, {1, 2}};
+  for (const ConventionLine& each : r.conventions)
+    table.rows.push_back({std::string(enum_name(each.convention)), format_significant(each.tflops_per_gpu, 4),
+                          format_percent(each.mfu), each.meaning});
+  return "\n" + render_text(table);
+}
+
+std::string render_range(const ExpectedRate& e) {
+  return fmt::format("{} to {} tokens/s per GPU (80 % of such trainings), {} in the middle", format_rate(e.low),
+                     format_rate(e.high), format_rate(e.middle));
+}
+
+std::string render_expected(const ClaimReport& r) {
+  std::string text = fmt::format("\npossible:  up to {} MFU ({})\n", format_percent(r.limit_mfu, 0), r.limit_basis);
+  if (r.expected) text += fmt::format("expected:  {}; by {}\n", render_range(*r.expected), r.expected->basis);
+  if (r.planned)
+    text += fmt::format("planner:   {}; {}; {}\n", render_range(*r.planned), r.layout.value_or(""), r.planned->basis);
+  if (r.not_predicted) text += fmt::format("planner:   no figure: {}\n", printable(*r.not_predicted));
+  return text;
+}
+
+std::string render_nearest(const ClaimReport& r) {
+  if (r.nearest.empty()) return "\nno published run is near\n";
+  TextTable table{{"published run", "tokens/s per GPU", "MFU", "differs from the claim"}, {}, {1, 2}};
+  for (const NearRun& each : r.nearest)
+    table.rows.push_back({each.id, format_rate(each.tokens_per_second_per_gpu), format_percent(each.mfu),
+                          each.differences.empty() ? "in nothing stated" : join(each.differences, ", ")});
+  std::string rank;
+  if (r.rank && r.standing)
+    rank = fmt::format("rank {} of {} with the published runs of its kind (same GPU, precision and kind of model)\n",
+                       *r.rank, r.standing->rows + 1);
+  return "\n" + render_text(table) + rank;
+}
+
+}  // namespace
+
+std::string render_claim(const ClaimReport& report) {
+  if (report.missing) return fmt::format("not judged: {}\n", printable(*report.missing));
+  return render_head(report) + render_suspicions(report) + render_conventions(report) + render_expected(report) +
+         render_nearest(report);
+}
+
+std::string render_claims(const std::vector<ClaimReport>& reports) {
+  TextTable table{{"line", "model", "GPU", "GPUs", "tokens/s per GPU", "MFU", "verdict", "why"}, {}, {0, 3, 4, 5}};
+  std::map<std::string, int64_t> counts;
+  for (const ClaimReport& r : reports) {
+    const std::string verdict = r.verdict ? std::string(enum_name(*r.verdict)) : "not judged";
+    ++counts[verdict];
+    const bool judged = r.verdict.has_value();
+    const std::string why = r.missing ? *r.missing
+                            : r.suspicions.empty()
+                                ? r.reason
+                                : fmt::format("{}: {}", enum_name(r.suspicions.front().mistake), r.reason);
+    table.rows.push_back({r.line ? std::to_string(*r.line) : "", printable(r.model.substr(0, 30)),
+                          printable(r.gpu.substr(0, 24)), r.gpus > 0 ? std::to_string(r.gpus) : "",
+                          judged ? format_rate(r.tokens_per_second_per_gpu) : "", judged ? format_percent(r.mfu) : "",
+                          verdict, printable(why)});
+  }
+  std::string text = render_text(table) + "\n";
+  for (const auto& [verdict, count] : counts) text += fmt::format("{}: {}\n", verdict, count);
+  return text;
+}
+
+}  // namespace tprimat::planner
