@@ -99,9 +99,17 @@ void add_listed_cuts(const PlanRequest& request, const PartWeights& weights, std
   }
 }
 
+// The fused exchanges are for experts on other ranks; torchtitan has its one without tensor parallelism.
+bool suits_dispatcher(const PlanRequest& request, const Layout& layout, const ExpertSizes& sizes) {
+  if (request.dispatcher != Dispatcher::deepep && request.dispatcher != Dispatcher::hybridep) return true;
+  if (request.family->fully_sharded) return sizes.ranks > 1 && layout.tensor == 1;
+  return sizes.ranks * sizes.tensor > 1;
+}
+
 // Whether the ranks of the stage can share a layer's experts so. torchtitan's groups of experts are whole groups of
 // context and tensor parallelism, and without EP it splits experts as it splits the rest (parallel_dims.py).
 bool suits_mesh(const PlanRequest& request, const Layout& layout, const ExpertSizes& sizes) {
+  if (!suits_dispatcher(request, layout, sizes)) return false;
   if (!request.family->fully_sharded) return true;
   if (sizes.ranks == 1) return sizes.tensor == layout.tensor;
   const int64_t inner = layout.context * (sizes.tensor == 1 ? layout.tensor : 1);
@@ -157,10 +165,15 @@ void LayoutSpace::visit_grid(int64_t tensor, int64_t context, const Cut& cut, co
   }
 }
 
-// src/suite/launch/tita.cpp: FSDP2 is what mixes precisions, and TP and CP cut a sequence into even parts.
+// src/suite/launch/tita.cpp: FSDP2 is what mixes precisions, and TP and CP cut a sequence into even parts. Its Qwen 3
+// has no pipeline, its gpt-oss neither that nor context parallelism.
 bool LayoutSpace::suits_torchtitan(const Layout& layout) const {
+  const ModelSpec& m = request_.shape;
   const int64_t parts = 2 * layout.tensor * layout.context;
-  const bool tied = request_.shape.tied_embeddings && layout.pipeline > 1;
+  const bool qwen3 = !m.latent_attention && (m.qk_norm || m.head_dim * m.num_attention_heads != m.hidden_size);
+  const bool gpt_oss = m.attention_sinks.value_or(false);
+  if ((qwen3 && layout.pipeline > 1) || (gpt_oss && layout.pipeline * layout.context > 1)) return false;
+  const bool tied = m.tied_embeddings && layout.pipeline > 1;
   return request_.sequence_length % parts == 0 && !tied &&
          (layout.data * layout.context > 1 || layout.tensor * layout.pipeline == 1);
 }
