@@ -69,11 +69,11 @@ std::vector<NearRun> near_runs(const std::vector<Neighbour>& nearest) {
 }
 
 // Weights, gradients and moments in the narrowest formats that trainings use: bytes per parameter.
-constexpr double k_least_bytes = 4, k_least_adapter_bytes = 0.5;
+constexpr double k_min_bytes = 4, k_min_adapter_bytes = 0.5;
 
 std::string lacks_memory(const RunFacts& facts, const PublishedRow& row) {
   if (facts.gpus < 1 || row.cell("notes").find("ffload") != std::string::npos) return "";
-  const double least = facts.parameters * (facts.trains_adapters ? k_least_adapter_bytes : k_least_bytes);
+  const double least = facts.parameters * (facts.trains_adapters ? k_min_adapter_bytes : k_min_bytes);
   const double have = facts.machine.memory_bytes * static_cast<double>(facts.gpus);
   if (least <= have) return "";
   return fmt::format("its parameters need at least {} for weights, gradients and optimizer; {} {} {} {}",
