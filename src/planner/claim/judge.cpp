@@ -158,6 +158,14 @@ void fill_suspicions(ClaimReport& report, const Judgement& judged) {
       report.suspicions.push_back(each);
 }
 
+void fill_notes(ClaimReport& report, const ClaimCase& claim) {
+  for (const std::string& each : claim.read.planned.assumptions) report.notes.push_back("assumed: " + each);
+  if (claim.is_counted() && !claim.convention_stated)
+    report.notes.push_back(fmt::format("assumed: FLOPs counted as {}", enum_name(claim.convention)));
+  if (!claim.facts().precision_stated)
+    report.notes.push_back(fmt::format("assumed: {}", enum_name(claim.facts().precision)));
+}
+
 void fill_facts(ClaimReport& report, const ClaimCase& claim) {
   const RunFacts& facts = claim.facts();
   report.gpu = facts.machine.id;
@@ -169,7 +177,7 @@ void fill_facts(ClaimReport& report, const ClaimCase& claim) {
   const MfuLimit limit = limit_of(facts);
   report.limit_mfu = limit.mfu, report.limit_basis = limit.basis;
   report.conventions = convention_lines(claim);
-  for (const std::string& each : claim.read.planned.assumptions) report.notes.push_back("assumed: " + each);
+  fill_notes(report, claim);
 }
 
 void fill_expected(ClaimReport& report, Judgement& judged, const std::optional<RateBelief>& published) {

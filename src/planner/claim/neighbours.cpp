@@ -88,7 +88,8 @@ void compare_sizes(Differences& found, const RunFacts& claim, const RunFacts& ru
 void compare_programs(Differences& found, const RunFacts& claim, const RunFacts& run) {
   if (claim.framework == run.framework) return;
   const bool alike = claim.family != nullptr && claim.family == run.family;
-  const std::string name = printable(run.framework.substr(0, 30));
+  const std::string name =
+      run.framework.empty() ? "program not stated" : "by " + printable(run.framework.substr(0, 30));
   if (claim.framework.empty() || run.framework.empty())
     found.add(k_unstated, name);
   else

@@ -11,7 +11,7 @@
 namespace tprimat::planner {
 namespace {
 
-constexpr double k_tenth = 1.2816;       // of a normal distribution, in standard deviations
+constexpr double k_tenth = 1.2816;     // of a normal distribution, in standard deviations
 constexpr double k_min_spread = 0.05;  // no prediction is better
 // Where no interval is known: by whether measurements of the architecture stand behind the figure.
 constexpr double k_measured_spread = 0.12, k_unknown_spread = 0.4;
