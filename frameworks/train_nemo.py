@@ -78,11 +78,12 @@ def memory_settings(experiment, notes):
     """Recomputation, and attention: TransformerEngine's choice where the platform says nothing."""
     kind = experiment.recompute
     flash = notes.get("flash_attention")
+    modules = getattr(experiment, "recompute_modules", None) or ["core_attn"]
     backend = AttnBackend.auto if flash is None else AttnBackend.flash if flash else AttnBackend.unfused
     return {"recompute_granularity": None if kind == "none" else kind,
             "recompute_method": "uniform" if kind == "full" else None,
             "recompute_num_layers": 1 if kind == "full" else None,
-            "recompute_modules": ["core_attn"] if kind == "selective" else None, "attention_backend": backend}
+            "recompute_modules": modules if kind == "selective" else None, "attention_backend": backend}
 
 
 def optimizer_settings(experiment, shares):

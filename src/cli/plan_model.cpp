@@ -73,6 +73,28 @@ void add_question_options(CommandLine& verb, PlanModelRequest& request) {
   verb.add_flag("--yaml", request.yaml, "Print the fastest layout as a configuration");
 }
 
+void add_expert_options(CommandLine& verb, suite::PlanModelOptions& options) {
+  verb.add_option("--recipe", options.recipe, "Scaling of FP8: tensorwise (default), rowwise, or mxfp8 (blocks of 32)")
+      ->choices(choices_of<planner::Recipe>())
+      ->type_name("NAME")
+      ->check(stated());
+  verb.add_option(
+          "--routing", options.routing,
+          "Mixture of experts: learned, or balanced as in benchmarks (default: the configuration's, else learned)")
+      ->choices(choices_of<Routing>())
+      ->type_name("NAME")
+      ->check(stated());
+  verb.add_option("--dispatcher", options.dispatcher,
+                  "Mixture of experts: how tokens are exchanged (default: the configuration's, else alltoall)")
+      ->choices(choices_of<Dispatcher>())
+      ->type_name("NAME")
+      ->check(stated());
+  verb.add_option("--expert-load", options.expert_load,
+                  "Mixture of experts: tokens on the fullest rank over the mean (default: as calibrated for --routing)")
+      ->type_name("FACTOR")
+      ->check(number_from(1.0, 1e4));
+}
+
 void add_failure_options(CommandLine& verb, suite::PlanModelOptions& options) {
   const planner::Reliability& published = planner::published_reliability();
   verb.add_option(
@@ -123,6 +145,7 @@ void add_plan_model_options(CommandLine& verb, PlanModelRequest& request) {
   verb.add_option("--gbs", options.global_batch,
                   "Sequences per step (default: the configuration's; for catalogue models 512 or more)")
       ->check(number_from(int64_t{1}, int64_t{1} << 30));
+  add_expert_options(verb, options);
   verb.add_flag("--zero-bubble", options.zero_bubble, "Fill pipeline bubbles with weight gradients (ZB-H1)");
   verb.add_flag("--lora", options.lora, "Plan fine-tuning that trains low-rank adapters alone");
   verb.add_option("--top", options.top, "Layouts to show")->capture_default_str()->check(number_from(1, 10000));

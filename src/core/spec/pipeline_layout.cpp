@@ -157,8 +157,8 @@ std::string describe_place_layers(const std::vector<int64_t>& layers_of_places) 
   std::string text;
   for (size_t from = 0, to = 0; from < layers_of_places.size(); from = to) {
     while (to < layers_of_places.size() && layers_of_places[to] == layers_of_places[from]) ++to;
-    text += text.empty() ? "" : ", ";
-    if (to - from > 1) text += fmt::format("{} x ", to - from);
+    text += text.empty() ? "" : "+";
+    if (to - from > 1) text += fmt::format("{}x", to - from);
     text += std::to_string(layers_of_places[from]);
   }
   return text;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "spec/model_spec.h"
 #include "spec/names.h"
@@ -106,6 +107,27 @@ struct DataSpec {
 
 enum class Recompute { none, selective, full };
 
+// Parts of a layer that selective recomputation of Megatron-Core repeats (its `recompute_modules`).
+enum class RecomputedModule {
+  attention_core,
+  norms,
+  expert_activation,
+  latent_projections,
+  dense_mlp,
+  experts,
+  shared
+};
+constexpr auto enum_table(RecomputedModule) {
+  return std::to_array<std::pair<RecomputedModule, std::string_view>>(
+      {{RecomputedModule::attention_core, "core_attn"},
+       {RecomputedModule::norms, "layernorm"},
+       {RecomputedModule::expert_activation, "moe_act"},
+       {RecomputedModule::latent_projections, "mla_up_proj"},
+       {RecomputedModule::dense_mlp, "mlp"},
+       {RecomputedModule::experts, "moe"},
+       {RecomputedModule::shared, "shared_experts"}});
+}
+
 // What the host's memory keeps instead of the GPU's: the optimizer's state, or that and the weights (ZeRO-Offload,
 // arXiv 2101.06840).
 enum class Offload { none, optimizer, parameters };
@@ -191,10 +213,11 @@ struct TrainSpec {
   int64_t seed = 42;
   int64_t threads = 0;  // CPU threads; 0: all that this process may use
   Recompute recompute = Recompute::none;
-  std::optional<Offload> offload;             // unstated: none
-  std::optional<Routing> routing = {};        // of a mixture of experts; unstated: learned
-  std::optional<Dispatcher> dispatcher = {};  // of a mixture of experts; unstated: all-to-all
-  LossScaleSpec loss_scale;                   // fp16 only
+  std::optional<std::vector<RecomputedModule>> recompute_modules = {};  // of selective; unstated: the attention core
+  std::optional<Offload> offload;                                       // unstated: none
+  std::optional<Routing> routing = {};                                  // of a mixture of experts; unstated: learned
+  std::optional<Dispatcher> dispatcher = {};                            // of a mixture of experts; unstated: all-to-all
+  LossScaleSpec loss_scale;                                             // fp16 only
   AnomalySpec anomalies;
   EvaluationSpec evaluation;
   CheckpointSpec checkpoint;
@@ -219,6 +242,8 @@ struct TrainSpec {
         field("steps", &T::steps, "optimizer updates"), field("seed", &T::seed, "seed of weights and data order"),
         field("threads", &T::threads, "CPU threads; 0 for all"),
         field("recompute", &T::recompute, "activations that the backward pass computes again"),
+        field("recompute_modules", &T::recompute_modules,
+              "parts of a layer that selective recomputation repeats; unstated: the attention core"),
         field("offload", &T::offload, "what the host's memory keeps instead of the GPU's"),
         field("routing", &T::routing,
               "choice of the experts: learned by the router, or balanced (forced balance); unstated: learned"),

@@ -87,7 +87,7 @@ class Residuals {
   }
   double memory_residual(const Observation& each) const {
     if (!each.memory_bytes) return 0;
-    const double bytes = estimate_memory(each.workload, parameters_).bytes(each.memory_figure);
+    const double bytes = predict_bytes(each.workload, parameters_, each.memory_reading);
     return weigh(std::log(bytes / *each.memory_bytes) / noise_);
   }
   static bool touches(const PlanParameter& each, const Observation& observation) {
@@ -96,7 +96,7 @@ class Residuals {
     const std::string_view scope = std::string_view(each.name).substr(at + 1);
     if (scope.starts_with(k_machine_scope)) return scope == machine_scope(observation.machine);
     return scope == observation.machine.architecture || scope == observation.workload.family->id ||
-           scope == observation.workload.release;
+           scope == observation.workload.release || scope == observation.workload.shape.name;
   }
   // A parameter that no observation feels keeps its value.
   bool moves_any(size_t index) {
@@ -170,8 +170,7 @@ ParameterSet calibrate(ParameterSet priors, const std::vector<Observation>& obse
   priors.drop_machines();
   const ParameterSet before = priors;
   priors.reset();
-  for (const Observation& each : observations)
-    if (!each.workload.release.empty()) priors.add_release(each.workload.release);
+  for (const Observation& each : observations) priors.add_factors(each.workload);
   return fit_parameters(before, std::move(priors), observations, k_noise).parameters;
 }
 

@@ -16,7 +16,7 @@ struct Observation {
   Machine machine;
   double seconds = 0;                  // 0: not known
   std::optional<double> memory_bytes;  // most on one GPU, where it was recorded
-  MemoryFigure memory_figure = MemoryFigure::device;
+  MemoryReading memory_reading = {};
 };
 
 // Least squares with priors, of time and memory: minimises the squares of ln(predicted / measured) / 6 %, grown by less

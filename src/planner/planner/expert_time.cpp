@@ -126,8 +126,9 @@ void add_experts(LayerTime& layer, const Workload& workload, const Machine& mach
                           time_expert_tensor(workload, rates, routed);
   layer.experts = {2 * exchange, 2 * exchange};
   const Phases computed = layer.total();
-  layer.elementwise.forward += wait_for_launches(computed.forward, rates.expert_launch);
-  layer.elementwise.backward += wait_for_launches(computed.backward, 2 * rates.expert_launch);
+  const double launches = rates.expert_launch + routed.local * rates.cast_launch;
+  layer.elementwise.forward += wait_for_launches(computed.forward, launches);
+  layer.elementwise.backward += wait_for_launches(computed.backward, 2 * launches);
 }
 
 }  // namespace tprimat::planner

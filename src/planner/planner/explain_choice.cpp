@@ -80,7 +80,8 @@ struct Difference {
 // Where the other's seconds are more or fewer than the best's, as shares of the best's step.
 std::array<Difference, 4> differences(const StepTime& best, const StepTime& other) {
   const auto share = [&](auto part) { return (part(other) - part(best)) / best.total(); };
-  return {Difference{"exchanges", share([](const StepTime& t) { return t.tensor + t.context + t.transfers + t.data; })},
+  return {Difference{"exchanges",
+                     share([](const StepTime& t) { return t.tensor + t.context + t.experts + t.transfers + t.data; })},
           Difference{"bubble", share([](const StepTime& t) { return t.bubble; })},
           Difference{"recompute", share([](const StepTime& t) { return t.recompute; })},
           Difference{"computing",

@@ -37,6 +37,7 @@ constexpr Trait k_traits[] = {{"fused_attention", &Family::fused_attention},
                               {"expert_parallel", &Family::expert_parallel},
                               {"expert_tensor", &Family::expert_tensor},
                               {"explicit_stages", &Family::explicit_stages},
+                              {"selects_modules", &Family::selects_modules},
                               {"counts_ends", &Family::counts_ends},
                               {"shards_weights", &Family::shards_weights},
                               {"own_trainer", &Family::own_trainer}};

@@ -37,6 +37,7 @@ struct Family {
   bool interleaves = false;
   bool expert_parallel = false;     // ranks can share a layer's routed experts (EP)
   bool expert_tensor = false;       // and split each of them (ETP)
+  bool selects_modules = false;     // `selective` can repeat named parts of a layer
   bool explicit_stages = false;     // takes a list of the layers of each chunk of a pipeline
   bool counts_ends = false;         // embedding and loss can count as layers where a pipeline cuts the model
   bool own_trainer = false;         // tprimat's: its buffers are counted (planner/memory.h)

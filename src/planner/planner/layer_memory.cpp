@@ -1,6 +1,7 @@
 #include "planner/layer_memory.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace tprimat::planner {
 namespace {
@@ -130,12 +131,20 @@ double operator_kept_bytes(const Workload& workload, LayerKind kind) {
   return k_half_bytes * (3 * hidden + last + values + common_inner(m, kind)) + routed;
 }
 
+// torchtitan keeps the inputs of the first products of attention and MLP as tensor-parallel ranks have gathered them;
+// the sum over ranks and its gradient are whole for a while.
+double gathered_bytes(const Workload& workload) {
+  if (!workload.family->operator_recompute || workload.layout.tensor == 1) return 0;
+  const double split = sequence_split(workload.layout);
+  return 2 * input_bytes(workload) * number(workload.shape.hidden_size) * (1 - 1 / split);
+}
+
 // Of a layer that is not repeated as a whole.
 double whole_layer_bytes(const Workload& workload, LayerKind kind) {
   const Layout& layout = workload.layout;
   const double tensor = number(layout.tensor), split = sequence_split(layout);
-  const double common =
-      whole_width_bytes(workload) / split + (split_width_bytes(workload, kind) + score_bytes(workload)) / tensor;
+  const double common = whole_width_bytes(workload) / split + gathered_bytes(workload) +
+                        (split_width_bytes(workload, kind) + score_bytes(workload)) / tensor;
   return kind == LayerKind::dense ? common : common + routed_bytes(workload) / split;
 }
 
@@ -187,25 +196,51 @@ double stage_tables(const Workload& workload, int64_t stage) {
   return (first ? 1 : 0) + (last ? 1 : 0);
 }
 
-int64_t layers_before(const Workload& workload, int64_t place) {
-  int64_t sum = 0;
-  for (int64_t each = 0; each < place; ++each) sum += workload.chunk_layers(each);
-  return sum;
-}
-
 int64_t expert_layers_before(const Experts& experts, int64_t layer) {
   return layer <= experts.first_dense_layers ? 0 : experts.layers(layer);
 }
 
-int64_t stage_expert_layers(const Workload& workload, int64_t stage) {
-  if (!workload.shape.experts) return 0;
-  int64_t sum = 0;
-  for (int64_t chunk = 0; chunk < workload.layout.chunks; ++chunk) {
-    const int64_t place = chunk * workload.layout.pipeline + stage, first = layers_before(workload, place);
-    sum += expert_layers_before(*workload.shape.experts, first + workload.chunk_layers(place)) -
-           expert_layers_before(*workload.shape.experts, first);
+// Layers of each chunk of a stage, in order.
+template <class Visit>
+void visit_chunks(const Workload& workload, int64_t stage, const Visit& visit) {
+  const Layout& layout = workload.layout;
+  const ModelSpec& m = workload.shape;
+  const auto kinds = [&](int64_t chunk, int64_t first, int64_t count) {
+    const int64_t experts =
+        m.experts ? expert_layers_before(*m.experts, first + count) - expert_layers_before(*m.experts, first) : 0;
+    const bool last = stage == layout.pipeline - 1 && chunk == layout.chunks - 1;
+    visit(chunk, StageLayers{count - experts, experts, last ? m.prediction_layers.value_or(0) : 0});
+  };
+  if (workload.stages_are_alike() && !layout.ends_as_layers) {
+    const int64_t each = m.num_layers / (layout.pipeline * layout.chunks);
+    for (int64_t chunk = 0; chunk < layout.chunks; ++chunk)
+      kinds(chunk, (chunk * layout.pipeline + stage) * each, each);
+    return;
   }
-  return sum;
+  int64_t first = 0;
+  for (int64_t place = 0; place < layout.pipeline * layout.chunks; ++place) {
+    const int64_t count = workload.chunk_layers(place);
+    if (place % layout.pipeline == stage) kinds(place / layout.pipeline, first, count);
+    first += count;
+  }
+}
+
+// Micro-batches whose activations a stage keeps: under 1F1B as many as stages follow, itself included; its interleaved
+// form begins 2 (p - s - 1) + (v - 1) p + 1 chunks before the first one ends, which is L (1 + (p - 1) / (p v)) layers
+// on the first stage (arXiv 2205.05198, section 4.2.3). It takes p micro-batches through each chunk in turn.
+double begun_passes(const Workload& workload, int64_t stage) {
+  const Layout& layout = workload.layout;
+  const int64_t behind = layout.delays_weights ? layout.pipeline - 1 : layout.pipeline - stage - 1;
+  const int64_t begun = layout.chunks == 1 ? behind + 1 : 2 * behind + (layout.chunks - 1) * layout.pipeline + 1;
+  return std::min(number(begun), workload.micro_batches() * number(layout.chunks));
+}
+
+double passes_of_chunk(const Workload& workload, double begun, int64_t chunk) {
+  const double stages = number(workload.layout.pipeline), chunks = number(workload.layout.chunks);
+  const double all = workload.micro_batches();
+  if (chunks == 1 || begun >= all * chunks) return begun / chunks;
+  const double rounds = std::floor(begun / (stages * chunks));
+  return stages * rounds + std::clamp(begun - rounds * stages * chunks - number(chunk) * stages, 0.0, stages);
 }
 
 }  // namespace
@@ -222,7 +257,9 @@ double layer_activation_bytes(const Workload& workload, LayerKind kind) {
 }
 
 double whole_layer_activation_bytes(const Workload& workload, LayerKind kind) {
-  return rows_of(workload) * whole_layer_bytes(workload, kind);
+  const bool gathers = workload.family->operator_recompute && workload.layout.tensor > 1;
+  const double sums = gathers ? 2 * k_half_bytes * number(workload.shape.hidden_size) : 0;
+  return rows_of(workload) * (whole_layer_bytes(workload, kind) + sums);
 }
 
 double layer_weights(const ModelSpec& m) {
@@ -247,9 +284,15 @@ RankWeights layer_rank_weights(const Workload& workload, LayerKind kind) {
 }
 
 StageLayers layers_of_stage(const Workload& workload, int64_t stage) {
-  const int64_t all = workload.stage_layers(stage), experts = stage_expert_layers(workload, stage);
-  const bool last = stage == workload.layout.pipeline - 1;
-  return {all - experts, experts, last ? workload.shape.prediction_layers.value_or(0) : 0};
+  StageLayers all;
+  if (!workload.shape.experts) {
+    const bool last = stage == workload.layout.pipeline - 1;
+    return {workload.stage_layers(stage), 0, last ? workload.shape.prediction_layers.value_or(0) : 0};
+  }
+  visit_chunks(workload, stage, [&](int64_t, const StageLayers& chunk) {
+    all.dense += chunk.dense, all.experts += chunk.experts, all.prediction += chunk.prediction;
+  });
+  return all;
 }
 
 RankWeights stage_weights(const Workload& workload, int64_t stage) {
@@ -270,14 +313,19 @@ double heaviest_rank_weights(const Workload& workload) {
   return most;
 }
 
-double stage_activation_bytes(const Workload& workload, const StageLayers& layers) {
-  double bytes = number(layers.dense) * layer_activation_bytes(workload, LayerKind::dense);
-  if (layers.experts > 0) bytes += number(layers.experts) * layer_activation_bytes(workload, LayerKind::experts);
-  if (layers.prediction == 0) return bytes;
+double stage_activation_bytes(const Workload& workload, int64_t stage) {
+  const ModelSpec& m = workload.shape;
+  const double dense = layer_activation_bytes(workload, LayerKind::dense);
+  const double experts = m.experts ? layer_activation_bytes(workload, LayerKind::experts) : 0;
   // The two streams, and both with their norms.
-  const double joined = 4 * k_half_bytes * number(workload.shape.hidden_size) * rows_of(workload);
-  return bytes + number(layers.prediction) * (layer_activation_bytes(workload, prediction_kind(workload.shape)) +
-                                              joined / sequence_split(workload.layout));
+  const double joined = 4 * k_half_bytes * number(m.hidden_size) * rows_of(workload) / sequence_split(workload.layout);
+  const double prediction = joined + (m.experts ? experts : dense), begun = begun_passes(workload, stage);
+  double bytes = 0;
+  visit_chunks(workload, stage, [&](int64_t chunk, const StageLayers& layers) {
+    bytes += passes_of_chunk(workload, begun, chunk) *
+             (number(layers.dense) * dense + number(layers.experts) * experts + number(layers.prediction) * prediction);
+  });
+  return bytes;
 }
 
 }  // namespace tprimat::planner

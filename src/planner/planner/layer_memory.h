@@ -49,7 +49,7 @@ struct StageLayers {
 };
 StageLayers layers_of_stage(const Workload& workload, int64_t stage);
 
-// Bytes that those layers keep of one micro-batch.
-double stage_activation_bytes(const Workload& workload, const StageLayers& layers);
+// Bytes that a stage keeps of all micro-batches that are under way.
+double stage_activation_bytes(const Workload& workload, int64_t stage);
 
 }  // namespace tprimat::planner

@@ -200,7 +200,8 @@ void LayoutSpace::visit_memory_savers(Layout layout, const std::vector<int64_t>*
   for (const Sharding sharding : shardings(request_, layout))
     for (const Recompute recompute : {Recompute::none, Recompute::selective, Recompute::full}) {
       const Family& family = *request_.family;
-      const bool nothing_to_select = family.fused_attention && !family.operator_recompute && !family.own_trainer;
+      const bool nothing_to_select =
+          family.fused_attention && !family.operator_recompute && !family.own_trainer && !request_.selects_modules();
       if (recompute == Recompute::selective && nothing_to_select) continue;
       layout.sharding = sharding, layout.recompute = recompute;
       visit(layout, places);

@@ -39,18 +39,6 @@ MemoryEstimate sum_by_part(const ArenaPlan& arena) {
   return memory;
 }
 
-// Micro-batches whose activations a stage keeps: under 1F1B as many as stages follow, itself included; its interleaved
-// form begins 2 (p - s - 1) + (v - 1) p + 1 chunks before the first one ends, which is L (1 + (p - 1) / (p v)) layers
-// on the first stage (arXiv 2205.05198, section 4.2.3).
-double micro_batches_in_flight(const Workload& workload, int64_t stage) {
-  const Layout& layout = workload.layout;
-  const int64_t behind = layout.delays_weights ? layout.pipeline - 1 : layout.pipeline - stage - 1;
-  const int64_t begun = layout.chunks == 1 ? behind + 1 : 2 * behind + (layout.chunks - 1) * layout.pipeline + 1;
-  const auto chunks = static_cast<double>(layout.chunks);
-  const double all = workload.micro_batches() * chunks;
-  return std::min(static_cast<double>(begun), all) / chunks;
-}
-
 double data_ranks(const Workload& workload) {
   return static_cast<double>(workload.layout.data * workload.layout.context);
 }
@@ -84,7 +72,12 @@ double deepspeed_gradients(const Workload& workload, const RankWeights& weights)
 // the unsharded gradients over its micro-batches.
 void add_fp32_shards(MemoryEstimate& memory, const Workload& workload, double weights) {
   memory.weights = 0;
-  if (workload.layout.pipeline == 1) return;
+  if (workload.layout.pipeline == 1) {
+    // the table that makes the scores, and its gradient
+    memory.gathered += 2 * k_half_bytes * static_cast<double>(workload.shape.vocab_size * workload.shape.hidden_size) /
+                       static_cast<double>(workload.layout.tensor);
+    return;
+  }
   memory.gathered = k_half_bytes * weights;
   memory.gradients += 4 * weights;
 }
@@ -113,7 +106,7 @@ void add_states(MemoryEstimate& memory, const Workload& workload, const RankWeig
   memory.weights = workload.weight_bytes * share(Sharding::weights);
   memory.gradients = gradient_bytes(workload) * share(Sharding::gradients);
   memory.master_weights = workload.keeps_masters ? 4 * share(Sharding::optimizer) : 0;
-  memory.moments = 2 * workload.moment_bytes * share(Sharding::optimizer);
+  memory.moments = 2 * workload.moment_bytes * share(Sharding::optimizer) * (1 - workload.offloaded_moments);
   if (workload.family->deepspeed_states) memory.gradients = deepspeed_gradients(workload, weights);
   if (sharding == Sharding::weights) memory.gathered = 2 * k_half_bytes * largest_layer_weights(workload);
   if (workload.family->fp32_shards) add_fp32_shards(memory, workload, all);
@@ -210,8 +203,8 @@ MemoryEstimate estimate_stage_memory(const Workload& workload, const ParameterSe
   const RankWeights weights = stage_weights(workload, stage);
   add_states(memory, workload, weights);
   const StageLayers layers = layers_of_stage(workload, stage);
-  memory.activations = micro_batches_in_flight(workload, stage) * stage_activation_bytes(workload, layers) +
-                       repeated_layer_bytes(workload, layers);
+  memory.activations = parameters.scoped("kept_activations", workload.family->id, 1) *
+                       (stage_activation_bytes(workload, stage) + repeated_layer_bytes(workload, layers));
   if (stage == workload.layout.pipeline - 1) memory.logits = logit_bytes(workload);
   add_wide_gradients(memory, workload, weights);
   add_framework(memory, workload, parameters);
@@ -228,6 +221,13 @@ MemoryEstimate estimate_memory(const Workload& workload, const ParameterSet& par
     if (each.total() > most.total()) most = each;
   });
   return most;
+}
+
+double predict_bytes(const Workload& workload, const ParameterSet& parameters, const MemoryReading& reading) {
+  const bool first = reading.first_stage && !workload.family->own_trainer;
+  const MemoryEstimate memory =
+      first ? estimate_stage_memory(workload, parameters, 0) : estimate_memory(workload, parameters);
+  return memory.bytes(reading.figure);
 }
 
 }  // namespace tprimat::planner

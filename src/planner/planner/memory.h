@@ -14,6 +14,12 @@ namespace tprimat::planner {
 // the driver says is used, with contexts and the communication library's buffers.
 enum class MemoryFigure { allocated, reserved, device };
 
+// What a measured figure is of.
+struct MemoryReading {
+  MemoryFigure figure = MemoryFigure::device;
+  bool first_stage = false;  // logged by the first rank; else of the stage that needs most
+};
+
 // Bytes on the GPU of the pipeline stage that needs most: the first or second, which keep the most micro-batches, or
 // the last, which has the scores.
 struct MemoryEstimate {
@@ -34,6 +40,7 @@ struct MemoryEstimate {
   std::vector<std::pair<std::string, double>> parts() const;
 };
 MemoryEstimate estimate_memory(const Workload& workload, const ParameterSet& parameters);
+double predict_bytes(const Workload& workload, const ParameterSet& parameters, const MemoryReading& reading);
 
 // Bytes that tprimat's own trainer allocates on the rank that needs most. It reserves every buffer before the first
 // step, so this is a count and no fit: of the same plan (memory/training_plan.h). `activations` are those of all

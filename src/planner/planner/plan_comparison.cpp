@@ -56,6 +56,7 @@ SolvedCase solve(const PlanCase& each, const ParameterSet& parameters, const Com
   SolvedCase solved{make_plan_report(request, outcome), {}};
   solved.report.memory_source = each.memory_source;
   solved.report.reasons = std::move(reasons);
+  if (!outcome.ranked.empty()) solved.report.routing = compare_routing(outcome.ranked.front(), request, parameters);
   if (outcome.legal == 0) solved.report.batch_multiple = find_legal_batch(request, parameters);
   if (!outcome.ranked.empty())
     solved.report.training = foresee_training(outcome.ranked.front(), each.terms, straggling);

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <array>
 
+#include "planner/expert_time.h"
 #include "spec/flop_breakdown.h"
+#include "spec/pipeline_layout.h"
 #include "text/format.h"
 
 namespace tprimat::planner {
@@ -30,28 +32,40 @@ std::string format_span(double seconds) {
 
 std::string share(const PlanLine& line, std::initializer_list<const char*> keys) {
   double sum = 0;
-  for (const char* key : keys) sum += line.seconds.at(key);
+  for (const char* key : keys)
+    if (const auto part = line.seconds.find(key); part != line.seconds.end()) sum += part->second;
   return format_percent(sum / line.step_seconds);
 }
 
 std::vector<std::string> cells_of(const PlanLine& line, size_t rank) {
   std::vector<std::string> cells = {std::to_string(rank)};
-  for (const int64_t size :
-       {line.tensor, line.pipeline, line.chunks, line.context, line.data, line.micro_batch, line.accumulation})
-    cells.push_back(std::to_string(size));
-  cells.insert(cells.end(),
-               {describe_savers(line), format_duration(line.step_seconds), format_count(line.tokens_per_second_per_gpu),
-                format_percent(line.mfu), format_gb(line.memory_bytes),
-                share(line, {"tensor exchange", "context exchange", "pipeline transfers", "data exchange"}),
-                share(line, {"bubble"})});
+  const auto add = [&](std::initializer_list<int64_t> sizes) {
+    for (const int64_t size : sizes) cells.push_back(std::to_string(size));
+  };
+  add({line.tensor, line.pipeline, line.chunks, line.context});
+  if (line.expert_ranks) add({line.expert, line.expert_tensor});
+  add({line.data, line.micro_batch, line.accumulation});
+  cells.insert(
+      cells.end(),
+      {describe_savers(line), format_duration(line.step_seconds), format_count(line.tokens_per_second_per_gpu),
+       format_percent(line.mfu), format_gb(line.memory_bytes),
+       share(line, {"tensor exchange", "context exchange", "expert exchange", "pipeline transfers", "data exchange"}),
+       share(line, {"bubble"})});
   return cells;
 }
 
 std::string render_lines(const std::vector<PlanLine>& lines) {
-  TextTable table{{"", "TP", "PP", "VP", "CP", "DP", "MBS", "GA", "sharding", "step", "tokens/s/GPU", "MFU", "memory",
-                   "exchange", "bubble"},
-                  {},
-                  {0, 1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 13, 14}};
+  TextTable table;
+  const auto add = [&](std::initializer_list<const char*> titles, bool right) {
+    for (const char* title : titles) {
+      if (right) table.right.push_back(table.header.size());
+      table.header.emplace_back(title);
+    }
+  };
+  add({"", "TP", "PP", "VP", "CP"}, true);
+  if (!lines.empty() && lines.front().expert_ranks) add({"EP", "ETP"}, true);
+  add({"DP", "MBS", "GA"}, true), add({"sharding"}, false);
+  add({"step", "tokens/s/GPU", "MFU", "memory", "exchange", "bubble"}, true);
   for (size_t i = 0; i < lines.size(); ++i) table.rows.push_back(cells_of(lines[i], i + 1));
   return render_text(table);
 }
@@ -103,6 +117,15 @@ std::string render_interval(const PlanReport& report) {
                      format_duration(report.interval->high * seconds), report.interval->basis);
 }
 
+// Benchmarks force balance; trainings do not.
+std::string render_routing(const RoutingEffect& routing) {
+  return fmt::format(
+      "  routing   learned: {}, with {:.2f} x the mean load on the fullest rank; balanced: {}; balance flatters by "
+      "{}\n",
+      format_duration(routing.learned_step_seconds), routing.load, format_duration(routing.balanced_step_seconds),
+      format_percent(routing.flattery()));
+}
+
 // Where the fastest layout's time and memory go, and why it is the fastest.
 std::string render_choice(const PlanReport& report) {
   const PlanLine& best = report.ranked.front();
@@ -111,6 +134,7 @@ std::string render_choice(const PlanReport& report) {
                   format_duration(best.step_seconds), render_parts(best.seconds, best.step_seconds, format_duration),
                   render_interval(report), format_gb(best.memory_bytes), name_memory(report),
                   render_parts(best.bytes, best.memory_bytes, format_gb));
+  if (report.routing) text += render_routing(*report.routing);
   for (size_t i = 0; i < report.reasons.size(); ++i)
     text += fmt::format("  {:8}  {}\n", i == 0 ? "because" : "", report.reasons[i]);
   return text + render_smaller(report);
@@ -155,10 +179,34 @@ std::string render_none_fits(const PlanReport& report) {
 
 }  // namespace
 
+std::optional<RoutingEffect> compare_routing(const RankedLayout& plan, const PlanRequest& request,
+                                             const ParameterSet& parameters) {
+  if (!request.shape.is_sparse()) return std::nullopt;
+  Workload learned = plan.workload, balanced = plan.workload;
+  learned.routing = Routing::learned, balanced.routing = Routing::balanced;
+  balanced.expert_load = 1;
+  const Rates rates = resolve_rates(parameters, request.machine, learned);
+  const double with_learned = time_step(learned, request.machine, rates).total();
+  const double with_balanced =
+      time_step(balanced, request.machine, resolve_rates(parameters, request.machine, balanced)).total();
+  if (with_learned == with_balanced) return std::nullopt;
+  RoutingEffect effect{request.routing.value_or(Routing::learned), felt_load(learned, rates)};
+  const double planned = effect.planned == Routing::learned ? with_learned : with_balanced;
+  const double scale = plan.time.total() / planned;  // by what is known of the nodes
+  effect.learned_step_seconds = scale * with_learned, effect.balanced_step_seconds = scale * with_balanced;
+  return effect;
+}
+
 PlanLine describe_plan(const RankedLayout& plan, const PlanRequest& request) {
   const Layout& l = plan.workload.layout;
   PlanLine line;
   static_cast<Layout&>(line) = l;
+  const bool sparse = request.shape.is_sparse();
+  if (sparse) line.expert_ranks = l.expert, line.expert_tensor_ranks = l.expert_tensor;
+  line.layers_of_places = plan.workload.layers_of_places;
+  line.pipeline_layout = stated_stages(plan.workload);
+  if (l.recompute == Recompute::selective && !plan.workload.recomputed_modules.empty())
+    line.recompute_modules = plan.workload.recomputed_modules;
   line.accumulation = plan.workload.global_batch / (l.data * l.micro_batch);
   line.memory_bytes = plan.memory.total();
   for (const auto& [part, bytes] : plan.memory.parts()) line.bytes[part] = bytes;
@@ -173,6 +221,7 @@ PlanLine describe_plan(const RankedLayout& plan, const PlanRequest& request) {
                   {"context exchange", t.context}, {"pipeline transfers", t.transfers},
                   {"data exchange", t.data},       {"bubble", t.bubble},
                   {"optimizer", t.optimizer},      {"overhead", t.overhead}};
+  if (sparse) line.seconds["expert exchange"] = t.experts;
   return line;
 }
 
@@ -182,6 +231,7 @@ std::string format_sizes(const PlanLine& line) {
     if (size > 1) text += fmt::format("{} {}, ", name, size);
   };
   add("TP", line.tensor), add("PP", line.pipeline), add("VP", line.chunks), add("CP", line.context);
+  add("EP", line.expert), add("ETP", line.expert_tensor);
   add("DP", line.data);
   return text + fmt::format("MBS {}", line.micro_batch);
 }
@@ -195,6 +245,7 @@ std::string format_further(const PlanLine& line) {
   if (line.recompute != Recompute::none) text += fmt::format(", {} recompute", enum_name(line.recompute));
   if (line.ends_as_layers) text += ", ends as layers";
   if (line.delays_weights) text += ", zero bubble";
+  if (!line.layers_of_places.empty()) text += ", stages " + describe_place_layers(line.layers_of_places);
   return text;
 }
 

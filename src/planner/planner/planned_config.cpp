@@ -57,6 +57,35 @@ void state_rope_scaling(YamlNode& node, const RopeScaling& scaling) {
   }
 }
 
+template <class Value>
+void state_value(YamlNode& node, const std::string& key, const Value& value) {
+  if constexpr (NamedEnum<Value>)
+    state(node, key.c_str(), enum_name(value));
+  else
+    state(node, key.c_str(), value);
+}
+template <class Value>
+void state_value(YamlNode& node, const std::string& key, const std::optional<Value>& value) {
+  if (value) state_value(node, key, *value);
+}
+
+// Sections of a model whose keys are those of its fields.
+template <class Section>
+void state_section(YamlNode& node, const std::optional<Section>& section) {
+  if (!section) return;
+  for_each_field<Section>([&](const auto& each) { state_value(node, std::string(each.key), (*section).*each.member); });
+}
+
+// What a configuration has only for some models.
+void state_special_parts(YamlNode& node, const ModelSpec& m) {
+  state_value(node, "full_attention_layers", m.full_attention_layers);
+  state_value(node, "attention_sinks", m.attention_sinks);
+  state_value(node, "prediction_layers", m.prediction_layers);
+  state_value(node, "shared_prediction", m.shared_prediction);
+  if (m.latent_attention) state_section(node["latent_attention"], m.latent_attention);
+  if (m.experts) state_section(node["experts"], m.experts);
+}
+
 void state_shape(YamlNode& node, const ModelSpec& m) {
   for (const auto& [key, size] : {std::pair{"num_layers", m.num_layers},
                                   {"hidden_size", m.hidden_size},
@@ -78,6 +107,7 @@ void state_shape(YamlNode& node, const ModelSpec& m) {
   if (m.position == PositionKind::rope) state(node, "rope_theta", m.rope_theta);
   if (m.rope_scaling) state_rope_scaling(node["rope_scaling"], *m.rope_scaling);
   if (m.sliding_window) state(node, "sliding_window", *m.sliding_window);
+  state_special_parts(node, m);
 }
 
 bool has_same_shape(ModelSpec a, const ModelSpec& b) {
@@ -113,13 +143,38 @@ std::string render_model(const ModelSpec& model, const std::string& key, const P
   return print_yaml(root, false);
 }
 
+// Expert and pipeline keys, where the layout has them.
+std::string render_further_sizes(const PlanLine& line) {
+  std::string text;
+  if (line.expert_ranks) text += fmt::format(", EP: {}, ETP: {}", line.expert, line.expert_tensor);
+  if (line.ends_as_layers) text += ", embedding_and_loss_as_layers: true";
+  if (line.pipeline_layout) text += fmt::format(", pipeline_layout: \"{}\"", *line.pipeline_layout);
+  return text;
+}
+
 std::string render_layout(const PlanLine& line, Platform platform, const std::string& model) {
   return fmt::format(
       "parallelism:\n  {}:\n    {}:\n      {}: {{TP: {}, PP: {}, VP: {}, CP: {}, DP: {}, GA: {}, SP: {}, ZeRO: "
       "{}{}}}\n",
       k_strategy, model, enum_name(platform), line.tensor, line.pipeline, line.chunks, line.context, line.data,
-      line.accumulation, line.tensor > 1, static_cast<int>(line.sharding),
-      line.ends_as_layers ? ", embedding_and_loss_as_layers: true" : "");
+      line.accumulation, line.tensor > 1, static_cast<int>(line.sharding), render_further_sizes(line));
+}
+
+// Who chooses the experts and how tokens reach them, where that is asked.
+std::string render_training(const PlanRequest& request, const PlanLine& line) {
+  std::string text = fmt::format("training:\n  data: {{micro_batch_size: {}, global_batch_size: {}, seq_length: {}}}\n",
+                                 line.micro_batch, request.global_batch, request.sequence_length);
+  if (request.routing) text += fmt::format("  routing: {}\n", enum_name(*request.routing));
+  if (request.dispatcher) text += fmt::format("  dispatcher: {}\n", enum_name(*request.dispatcher));
+  return text;
+}
+
+std::string render_modules(const PlanLine& line) {
+  if (!line.recompute_modules) return "";
+  std::string names;
+  for (const RecomputedModule each : *line.recompute_modules)
+    names += (names.empty() ? "" : ", ") + std::string(enum_name(each));
+  return fmt::format(", recompute_modules: [{}]", names);
 }
 
 std::string render_heading(const PlanRequest& request, const PlanLine& line) {
@@ -136,6 +191,9 @@ std::string render_heading(const PlanRequest& request, const PlanLine& line) {
 std::string render_planned_config(const PlanRequest& request, const PlanLine& line, const PlannedModel& planned,
                                   const std::optional<Framework>& framework) {
   const Precision precision = require_precision(request.precision);
+  if (request.recipe != Recipe::tensorwise)
+    throw Error(Problem{fmt::format("a configuration cannot select the recipe {}", enum_name(request.recipe)), "--yaml",
+                        "omit --recipe"});
   if (line.delays_weights)
     throw Error(Problem{"a configuration cannot select a zero-bubble schedule", "--yaml", "omit --zero-bubble"});
   if (request.trains_adapters) throw Error(Problem{"a configuration cannot select adapters", "--yaml", "omit --lora"});
@@ -148,11 +206,9 @@ std::string render_planned_config(const PlanRequest& request, const PlanLine& li
   text += fmt::format("hardware:\n  platforms:\n    {}: {{gpu_model: \"{}\", num_gpus: {}}}\n", enum_name(platform),
                       request.machine.id, request.gpus);
   text += render_model(model, key, planned, request.sequence_length);
-  text += fmt::format("training:\n  data: {{micro_batch_size: {}, global_batch_size: {}, seq_length: {}}}\n",
-                      line.micro_batch, request.global_batch, request.sequence_length);
-  text += render_layout(line, platform, key);
-  return text + fmt::format("platform_optimizations:\n  {}: {{precision: {}, recompute: {}}}\n", enum_name(platform),
-                            enum_name(precision), enum_name(line.recompute));
+  text += render_training(request, line) + render_layout(line, platform, key);
+  return text + fmt::format("platform_optimizations:\n  {}: {{precision: {}, recompute: {}{}}}\n", enum_name(platform),
+                            enum_name(precision), enum_name(line.recompute), render_modules(line));
 }
 
 }  // namespace tprimat::planner

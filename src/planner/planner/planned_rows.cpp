@@ -64,7 +64,8 @@ double activation_share(const Workload& workload) {
 void plan_memory(PlannedRow& planned, const PublishedWorkload& read, const ParameterSet& parameters) {
   const MemoryEstimate memory = estimate_memory(read.workload, parameters);
   if (!std::isfinite(memory.total())) return;
-  if (read.memory_bytes) planned.memory_error = memory.bytes(read.memory_figure) / *read.memory_bytes - 1;
+  if (read.memory_bytes)
+    planned.memory_error = predict_bytes(read.workload, parameters, read.memory_reading) / *read.memory_bytes - 1;
   if (read.activation_bytes) planned.activation_error = memory.activations / *read.activation_bytes - 1;
   if (read.activation_share) planned.activation_error = activation_share(read.workload) / *read.activation_share - 1;
   const bool fits = memory.total() <= read.machine.memory_bytes;
@@ -94,7 +95,7 @@ bool ReadRow::is_measured() const { return read.missing.empty() && read.weak.emp
 bool ReadRow::is_fitted() const { return is_measured() || (is_described() && read.weak.empty() && read.memory_bytes); }
 
 Observation ReadRow::observation() const {
-  return {read.workload, read.machine, measured_seconds(read), read.memory_bytes, read.memory_figure};
+  return {read.workload, read.machine, measured_seconds(read), read.memory_bytes, read.memory_reading};
 }
 
 std::vector<ReadRow> read_rows(const PublishedTable& table) {

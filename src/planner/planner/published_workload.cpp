@@ -44,6 +44,9 @@ std::optional<ModelSpec> shape_from_count(const PublishedRow& row) {
 
 // The vocabulary whose table of embeddings brings the printed parameter count about: GPT-2's, padded, or BLOOM's.
 double assume_vocabulary(const PublishedRow& row, const ModelSpec& model) {
+  constexpr std::pair<std::string_view, double> k_named[] = {{"qwen3", 151936}, {"llama 3", 128256}};
+  for (const auto& [name, vocabulary] : k_named)
+    if (mentions(lower_text(row.cell("model")), name)) return vocabulary;
   const auto count = parse_printed_count(row.cell("params"));
   if (!count) return k_gpt2_vocabulary;
   const auto off = [&](double vocabulary) {
@@ -72,7 +75,7 @@ void read_chunks(PublishedWorkload& read, const PublishedRow& row) {
   const int64_t units = workload.shape.num_layers;
   layout.ends_as_layers = needs_ends_as_layers(units, layout.pipeline * layout.chunks);
   // Tables of sparse models state it or mean that there is none.
-  if (count_cell(row, "vp") || layout.pipeline <= 1 || workload.shape.experts) return;
+  if (count_cell(row, "vp") || layout.pipeline <= 1 || workload.shape.experts || prints_memory_alone(row)) return;
   const int64_t layers = std::max<int64_t>(1, (units + (layout.ends_as_layers ? 2 : 0)) / layout.pipeline);
   layout.chunks = workload.family->chunks == 0 ? layers : std::min(workload.family->chunks, layers);
   if (layout.chunks > 1) read.assumptions.push_back(fmt::format("VP {}", layout.chunks));
@@ -218,7 +221,7 @@ std::string read_batch(PublishedWorkload& read, const PublishedRow& row) {
   if (workload.global_batch < 1) assume_global_batch(read, row);
   if (workload.global_batch < 1) return "no batch";
   const auto micro = count_cell(row, "mbs");
-  layout.micro_batch = micro.value_or(assume_micro_batch(workload));
+  layout.micro_batch = micro.value_or(prints_memory_alone(row) ? 1 : assume_micro_batch(workload));
   if (!micro) read.assumptions.push_back(fmt::format("MBS {}", layout.micro_batch));
   // torchtitan's local batch is cut into micro-batches of one sequence where there is a pipeline.
   if (workload.family->operator_recompute && layout.pipeline > 1) layout.micro_batch = 1;
@@ -274,7 +277,7 @@ PublishedWorkload read_published_workload(const PublishedRow& printed) {
     if (!weak.empty()) read.weak = weak;
   read_memory_settings(read, row);
   read_memory(read, row);
-  if (const auto rate = printed_rate(read, row, *gpus))
+  if (const auto rate = printed_rate(read, row, *gpus); rate && !prints_memory_alone(row))
     read.tokens_per_second_per_gpu = *rate;
   else
     read.missing = "no rate";

@@ -16,7 +16,7 @@ struct PublishedWorkload {
   Machine machine;
   double tokens_per_second_per_gpu = 0;  // 0: not printed
   std::optional<double> memory_bytes;    // most on one GPU
-  MemoryFigure memory_figure = MemoryFigure::device;
+  MemoryReading memory_reading = {};
   std::optional<double> activation_bytes;  // of them, what is kept for the backward pass
   std::optional<double> activation_share;  // the same over that without recomputation and sequence parallelism
   bool out_of_memory = false;

@@ -1,4 +1,5 @@
 #include "planner/row_experts.h"
+#include "planner/recomputed_share.h"
 
 #include <fmt/format.h>
 

@@ -13,6 +13,8 @@
 namespace tprimat::planner {
 namespace {
 
+constexpr int64_t k_max_batch = int64_t{1} << 30;  // sequences per step; more is no training's
+
 // Tokens per second of the whole job.
 std::optional<double> job_rate(const PublishedRow& row) {
   if (const auto whole = parse_printed(row.cell("tokens_per_s"))) return whole->value;
@@ -56,6 +58,12 @@ std::optional<int64_t> following_length(const PublishedRow& row, const ModelSpec
   return length ? length : length_of_flops(row, shape);
 }
 
+bool prints_memory_alone(const PublishedRow& row) {
+  return !row.cell("mem").empty() && row.cell("gbs").empty() && row.cell("ga").empty() &&
+         row.cell("tokens_per_s").empty() && row.cell("tokens_per_s_per_gpu").empty() &&
+         row.cell("tflops_per_gpu").empty() && row.cell("mfu_pct").empty();
+}
+
 int64_t assume_length(const PublishedRow& row, const PublishedWorkload& read) {
   const Workload& workload = read.workload;
   if (const auto usual = read.usual != nullptr ? read.usual->count("length") : std::nullopt) return *usual;
@@ -66,8 +74,6 @@ int64_t assume_length(const PublishedRow& row, const PublishedWorkload& read) {
 }
 
 namespace {
-
-constexpr int64_t k_max_batch = int64_t{1} << 30;  // sequences per step; more is no training's
 
 // Where rate, time and length of a step leave a whole number of sequences.
 std::optional<int64_t> following_batch(const PublishedRow& row, const Workload& workload) {
@@ -91,6 +97,7 @@ int64_t read_global_batch(const PublishedRow& row, const Workload& workload) {
   if (const auto following = following_batch(row, workload)) return *following;
   const auto micro = count_cell(row, "mbs"), steps = count_cell(row, "ga");
   const bool once = layout.pipeline == 1 || workload.family->operator_recompute;
+  if (prints_memory_alone(row)) return std::min(4 * layout.pipeline * layout.data * micro.value_or(1), k_max_batch);
   if (!micro || (!steps && !once)) return 0;
   const double product = static_cast<double>(*micro) * static_cast<double>(steps.value_or(1) * layout.data);
   return product <= k_max_batch ? static_cast<int64_t>(product) : 0;

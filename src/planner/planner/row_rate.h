@@ -8,6 +8,9 @@
 // Length, batch and rate of a row of a published table, printed or as they follow from one another.
 namespace tprimat::planner {
 
+// What a GPU keeps does not depend on how many micro-batches follow. Without a batch a step's time says nothing.
+bool prints_memory_alone(const PublishedRow& row);
+
 // The length that rate, time and batch of a step agree on, or its time, batch and TFLOP/s.
 std::optional<int64_t> following_length(const PublishedRow& row, const ModelSpec& shape);
 int64_t assume_length(const PublishedRow& row, const PublishedWorkload& read);

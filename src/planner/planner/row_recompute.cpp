@@ -84,8 +84,10 @@ void read_partial_recompute(Workload& workload, const PublishedRow& row) {
     workload.recomputed_share =
         std::min(1.0, number(*repeated * workload.layout.pipeline * workload.layout.chunks) / layers);
   } else if (repeated && (text.starts_with("full") || mentions(text, "by id"))) {
+    // recompute_num_layers of Megatron-Core counts in each chunk; layers by their number, in the model
+    const int64_t chunks = mentions(text, "by id") ? 1 : workload.layout.pipeline * workload.layout.chunks;
     recompute = Recompute::full;
-    workload.recomputed_share = std::min(1.0, number(*repeated) / layers);
+    workload.recomputed_share = std::min(1.0, number(*repeated * chunks) / layers);
   } else if (text.starts_with("selective:")) {
     workload.recomputed_modules = modules_in(text.substr(text.find(':') + 1));
     if (!workload.recomputed_modules.empty()) workload.recomputed_share = share_of_modules(workload);

@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "planner/layout_space.h"
+#include "planner/recomputed_share.h"
 #include "text/enum_names.h"
 
 namespace tprimat::planner {
@@ -85,7 +86,11 @@ Workload workload_of(const PlanRequest& request) {
   workload.scaled_by_row = request.recipe == Recipe::rowwise, workload.scaled_by_block = request.recipe == Recipe::mx;
   workload.trains_adapters = request.trains_adapters;
   workload.routing = request.routing, workload.dispatcher = request.dispatcher;
-  if (request.shape.is_sparse()) workload.expert_load = request.expert_load;
+  workload.expert_load = request.expert_load;
+  if (request.selects_modules()) {
+    workload.recomputed_modules = usual_modules(request.shape, request.scales_tensors());
+    workload.recomputed_share = share_of_modules(workload);
+  }
   return workload;
 }
 

@@ -43,7 +43,13 @@ struct PlanRequest {
   // Of a sparse model.
   std::optional<Routing> routing = {};
   std::optional<Dispatcher> dispatcher = {};
-  double expert_load = 1;
+  double expert_load = 0;  // 0: not stated
+
+  bool scales_tensors() const { return precision == PlanPrecision::fp8 && recipe == Recipe::tensorwise; }
+  // `recompute` selective repeats some modules of a layer (planner/recomputed_share.h).
+  bool selects_modules() const {
+    return shape.is_sparse() && family->selects_modules && (shape.latent_attention || !scales_tensors());
+  }
 };
 
 struct RankedLayout {

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "planner/recomputed_share.h"
 #include "spec/model_catalogue.h"
 #include "spec/pipeline_layout.h"
 
@@ -12,8 +13,9 @@ namespace {
 
 // Whose memory is not counted.
 std::string uncountable(const Workload& workload) {
-  if (workload.shape.mamba) return "a hybrid with state-space layers";
-  return workload.family->own_trainer ? unpredictable(workload.shape) : "";
+  if (!workload.family->own_trainer) return unpredictable(workload.shape);
+  if (workload.shape.experts) return "a mixture of experts";
+  return workload.shape.latent_attention ? "a model with latent attention" : unpredictable(workload.shape);
 }
 
 // What published tables call DeepSpeed trained with dropout and unfused attention; here both are otherwise.
@@ -71,6 +73,12 @@ SpecWorkload workload_of(const TrainSpec& spec, Framework framework, Platform pl
   workload.keeps_masters = spec.optimizer.master_weights;
   workload.moment_bytes = spec.optimizer.moments == MomentFormat::bf16 ? 2 : 4;
   workload.offload = spec.offload.value_or(Offload::none);
+  if (spec.model.is_sparse()) workload.routing = spec.routing.value_or(Routing::learned);
+  workload.dispatcher = spec.dispatcher;
+  if (spec.recompute == Recompute::selective && spec.recompute_modules) {
+    workload.recomputed_modules = *spec.recompute_modules;
+    workload.recomputed_share = share_of_modules(workload);
+  }
   workload.on_gpu = platform != Platform::cpu;
   workload.family = find_family(enum_name(framework));
   if (workload.family == nullptr) workload.family = find_family("megatron_core");  // where nothing is predicted
@@ -96,6 +104,8 @@ TrainSpec with_layout(TrainSpec spec, const Layout& layout) {
 TrainSpec with_layout(TrainSpec spec, const Workload& workload) {
   spec = with_layout(std::move(spec), workload.layout);
   spec.parallel.pipeline_layout = stated_stages(workload);
+  const bool selects = workload.layout.recompute == Recompute::selective && !workload.recomputed_modules.empty();
+  spec.recompute_modules = selects ? std::optional(workload.recomputed_modules) : std::nullopt;
   return spec;
 }
 

@@ -26,27 +26,6 @@ constexpr auto enum_table(Sharding) {
                                                                {Sharding::weights, "fsdp"}});
 }
 
-// Parts of a layer that selective recomputation of Megatron-Core repeats (its `recompute_modules`).
-enum class RecomputedModule {
-  attention_core,
-  norms,
-  expert_activation,
-  latent_projections,
-  dense_mlp,
-  experts,
-  shared
-};
-constexpr auto enum_table(RecomputedModule) {
-  return std::to_array<std::pair<RecomputedModule, std::string_view>>(
-      {{RecomputedModule::attention_core, "core_attn"},
-       {RecomputedModule::norms, "layernorm"},
-       {RecomputedModule::expert_activation, "moe_act"},
-       {RecomputedModule::latent_projections, "mla_up_proj"},
-       {RecomputedModule::dense_mlp, "mlp"},
-       {RecomputedModule::experts, "moe"},
-       {RecomputedModule::shared, "shared_experts"}});
-}
-
 // Bytes of an activation, and of a weight as products use it and ranks exchange it.
 inline constexpr double k_half_bytes = 2;
 
@@ -113,6 +92,7 @@ struct Workload {
   double expert_load = 0;
   double weight_bytes =
       k_half_bytes;              // of a weight as products use it; FP8 alone: 1, and 1 more where it is kept turned
+  double offloaded_moments = 0;  // share of them that the host's memory keeps
   double gradient_bytes = 0;     // in which gradients are summed; 0: as the program does it
   bool stores_narrow = false;    // the inputs of the MLP's activation function are kept in 8 bits
   bool compiled_loss = true;     // the loss makes no copies of the scores (torchtitan since 2025)
@@ -169,7 +149,8 @@ struct Workload {
   // One stage of every kind.
   template <class Visit>
   void visit_stages(const Visit& visit) const {
-    const int64_t last = layout.pipeline - 1, between = stages_are_alike() ? std::min<int64_t>(last, 2) : last;
+    const int64_t dense = shape.experts ? shape.experts->first_dense_layers : 0;  // at least a layer each
+    const int64_t last = layout.pipeline - 1, between = stages_are_alike() ? std::min<int64_t>(last, 2 + dense) : last;
     for (int64_t stage = 0; stage < between; ++stage) visit(stage);
     visit(last);
   }
@@ -199,8 +180,6 @@ inline std::optional<std::string> stated_stages(const Workload& workload) {
 
 // Why the planner does not predict a shape; empty for one that it does.
 inline std::string unpredictable(const ModelSpec& shape) {
-  if (shape.experts) return "a mixture of experts";
-  if (shape.latent_attention) return "a model with latent attention";
   return shape.mamba ? "a hybrid with state-space layers" : "";
 }
 

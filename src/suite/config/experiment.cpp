@@ -122,9 +122,11 @@ TrainSpec make_work(const Experiment& experiment, Platform platform, const std::
   spec.data.dataset = entry.dataset;
   spec.precision = setup.precision;
   spec.recompute = setup.recompute;
+  spec.recompute_modules = setup.recompute_modules;
   spec.checkpoint = make_checkpoint_spec(experiment.checkpoints, entry.initial_weights);
   take_training(experiment, spec);
   if (framework) take_framework(experiment.setup_of(*framework), spec);
+  if (spec.recompute != Recompute::selective) spec.recompute_modules.reset();
   spec.deterministic = experiment.deterministic;
   spec.deterministic = spec.is_deterministic(platform != Platform::cpu);
   return spec;

@@ -40,7 +40,8 @@ struct PlatformSetup {
   PeakOrigin peak_origin = PeakOrigin::catalogue;
   std::optional<double> tdp_watts;
   Recompute recompute = Recompute::none;
-  bool activation_checkpointing = false;  // recompute is not none
+  std::optional<std::vector<RecomputedModule>> recompute_modules;  // of selective
+  bool activation_checkpointing = false;                           // recompute is not none
   PlatformSettings settings;
 };
 

@@ -124,6 +124,7 @@ class PlatformResolver {
     const raw::Optimizations none;
     const raw::Optimizations& from = own != nullptr ? *own : none;
     resolve_recompute(from);
+    resolve_modules(from);
     PlatformSettings& to = to_.settings;
     for_each_pair(from, to, [](std::string_view, const auto& stated, auto& value) { value = stated; });
     if (!to.fp8_hybrid) to.fp8_hybrid = common.fp8_hybrid;
@@ -175,6 +176,29 @@ class PlatformResolver {
     draft_.remark("platform_optimizations." + key_ + ".gradient_checkpointing",
                   "activation_checkpointing counts, not its other name gradient_checkpointing",
                   fmt::format("{} and {} on {}", *flag, *from.gradient_checkpointing, key_));
+  }
+
+  void resolve_modules(const raw::Optimizations& from) {
+    if (!from.recompute_modules) return;
+    const std::string path = "platform_optimizations." + key_ + ".recompute_modules";
+    to_.recompute_modules.emplace();
+    for (const std::string& name : *from.recompute_modules) {
+      const auto module = parse_enum<RecomputedModule>(name);
+      const bool repeated =
+          module && std::ranges::find(*to_.recompute_modules, *module) != to_.recompute_modules->end();
+      if (module && !repeated) to_.recompute_modules->push_back(*module);
+      if (!module)
+        draft_.fail(path, fmt::format("'{}' is no part of a layer", printable(name.substr(0, 64))),
+                    "choose from " + enum_choices<RecomputedModule>());
+      else if (repeated)
+        draft_.fail(path, fmt::format("{} is stated twice", name), "state it once");
+    }
+    if (from.recompute_modules->empty())
+      draft_.fail(path, "recompute_modules is empty", "leave it out, or name a part");
+    if (to_.recompute != Recompute::selective)
+      draft_.fail(path,
+                  fmt::format("recompute_modules needs recompute: selective, but it is {}", enum_name(to_.recompute)),
+                  "set recompute to selective, or leave recompute_modules out");
   }
 
   void warn_recompute(const std::string& name, const raw::Flag& flag) {

@@ -118,6 +118,7 @@ struct Optimizations {
   std::optional<Precision> precision;
   Flag fp8_hybrid, fp8_param, activation_checkpointing, gradient_checkpointing;
   std::optional<Recompute> recompute;
+  TextList recompute_modules;
   Flag flash_attention;
   Text visible_devices, cuda_alloc_conf, nccl_debug;
   Whole cuda_device_max_connections;
@@ -130,6 +131,10 @@ struct Optimizations {
         field("fp8_hybrid", &O::fp8_hybrid, "with fp8: E4M3 forward, E5M2 for gradients"),
         field("fp8_param", &O::fp8_param, "with fp8: keep the weights in fp8 too"),
         field("recompute", &O::recompute, "activations recomputed in the backward pass; none when absent"),
+        field(
+            "recompute_modules", &O::recompute_modules,
+            "with recompute: selective, the parts of a layer that mega, nemo and prim repeat: core_attn (when absent), "
+            "layernorm, moe_act, mla_up_proj, mlp, moe, shared_experts"),
         field("activation_checkpointing", &O::activation_checkpointing,
               "true means recompute: full, unless recompute is set"),
         field("gradient_checkpointing", &O::gradient_checkpointing,

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "launch/bridge_experts.h"
+#include "launch/expert_settings.h"
 #include "launch/megatron.h"
 #include "launch/primus_experiment.h"
 
@@ -118,7 +119,9 @@ void add_own_model_settings(const TrainSpec& spec, Json& model) {
   model["account_for_loss_in_pipeline_split"] = false;
   const auto& stages = spec.parallel.pipeline_layout;
   model["pipeline_model_parallel_layout"] = stages ? Json(*stages) : Json();
-  model["recompute_modules"] = spec.recompute == Recompute::selective ? Json::array({"core_attn"}) : Json();
+  model["recompute_modules"] = spec.recompute != Recompute::selective ? Json()
+                               : spec.recompute_modules               ? Json(list_recomputed_modules(spec))
+                                                                      : Json::array({"core_attn"});
   add_mlp(shape, model);
   add_bridge_experts(spec, model);
 }

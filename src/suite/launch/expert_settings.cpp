@@ -96,6 +96,21 @@ void add_attention_limits(Refusals& refusals, const TrainSpec& spec) {
                   "set the model's position to rope");
 }
 
+void add_module_limits(Refusals& refusals, const TrainSpec& spec) {
+  const ModelSpec& model = spec.model;
+  for (const RecomputedModule module : spec.recompute_modules.value_or(std::vector<RecomputedModule>())) {
+    const bool of_experts = module == RecomputedModule::expert_activation || module == RecomputedModule::experts ||
+                            module == RecomputedModule::shared;
+    const bool latent = module == RecomputedModule::latent_projections;
+    const bool narrow = module == RecomputedModule::expert_activation || module == RecomputedModule::norms;
+    const std::string hint = fmt::format("leave {} out of recompute_modules", enum_name(module));
+    refusals.add_if((of_experts && !model.experts) || (latent && !model.latent_attention),
+                    fmt::format("cannot recompute {}: the model has none", enum_name(module)), hint);
+    refusals.add_if(narrow && spec.precision == Precision::fp8,
+                    fmt::format("does not recompute {} in fp8 with delayed scaling", enum_name(module)), hint);
+  }
+}
+
 }  // namespace
 
 int64_t dense_ffn_width(const ModelSpec& model) {
@@ -209,12 +224,20 @@ Json list_prediction_settings(const ModelSpec& model) {
   return settings;
 }
 
+std::vector<std::string> list_recomputed_modules(const TrainSpec& spec) {
+  std::vector<std::string> names;
+  for (const RecomputedModule each : spec.recompute_modules.value_or(std::vector<RecomputedModule>()))
+    names.emplace_back(enum_name(each));
+  return names;
+}
+
 void add_sparse_limits(Refusals& refusals, const TrainSpec& spec) {
   const ModelSpec& model = spec.model;
   refusals.add_if(model.mamba.has_value(),
                   "supports only Transformer models, but this model is a hybrid with Mamba layers",
                   "choose a model without mamba");
   add_attention_limits(refusals, spec);
+  add_module_limits(refusals, spec);
   if (!model.experts) return;
   add_router_limits(refusals, model);
   add_expert_layout_limits(refusals, spec);

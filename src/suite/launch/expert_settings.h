@@ -55,6 +55,9 @@ bool has_biased_swiglu(const ModelSpec& model);
 // Whether tokens reach their experts' ranks by a fused exchange, Megatron Core's dispatcher "flex".
 bool has_flex_dispatcher(const TrainSpec& spec);
 
+// What selective recomputation repeats, by Megatron Core's names; empty where it is not stated.
+std::vector<std::string> list_recomputed_modules(const TrainSpec& spec);
+
 // Refuses what Megatron Core does not train of a sparse model, of MLA, of windows in some layers only and of hybrids.
 void add_sparse_limits(Refusals& refusals, const TrainSpec& spec);
 

@@ -86,11 +86,14 @@ void Refusals::add_if(bool refused, const std::string& what, const std::string& 
   if (refused) problems_.push_back({fmt::format("the framework '{}' {}", enum_name(framework_), what), where, hint});
 }
 
-void refuse_pipeline_layout(Refusals& refusals, const ParallelSpec& layout) {
+void refuse_megatron_settings(Refusals& refusals, const TrainSpec& spec) {
+  const ParallelSpec& layout = spec.parallel;
   refusals.add_if(layout.pipeline_layout.has_value(),
                   fmt::format("cannot cut a pipeline as pipeline_layout \"{}\" says",
                               printable(layout.pipeline_layout.value_or("").substr(0, 64))),
                   "leave pipeline_layout out of the layout, or choose the framework mega, nemo or prim");
+  refusals.add_if(spec.recompute_modules.has_value(), "does not choose what selective recomputation repeats",
+                  "leave recompute_modules out, or choose the framework mega, nemo or prim");
 }
 
 double nearest_power_of_two(double scale) { return std::max(2.0, std::exp2(std::round(std::log2(scale)))); }

@@ -71,8 +71,8 @@ class Refusals {
   std::vector<Problem> problems_;
 };
 
-// Of a framework that cuts a pipeline by its own rule alone.
-void refuse_pipeline_layout(Refusals& refusals, const ParallelSpec& layout);
+// Of a framework that cuts a pipeline by its own rule alone, and does not choose what selective recomputation repeats.
+void refuse_megatron_settings(Refusals& refusals, const TrainSpec& spec);
 
 // For hints: the power of two nearest to a loss scale, at least 2.
 double nearest_power_of_two(double scale);

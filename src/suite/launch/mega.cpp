@@ -44,6 +44,7 @@ void add_version_limits(Refusals& refusals, const LaunchRequest& request) {
   refuse(spec.dispatcher == Dispatcher::hybridep, k_flex_setting, "HybridEP", "training.dispatcher");
   refuse(experts.contains("moe_shared_expert_gate"), "moe_shared_expert_gate", "gate of shared experts", "shared_gate");
   refuse(experts.contains("moe_latent_size"), "moe_latent_size", "experts of another width", "latent_size");
+  refuse(spec.recompute_modules.has_value(), "recompute_modules", "choice of what is recomputed", "recompute_modules");
   refuse(layout.pipeline_layout.has_value(), "pipeline_model_parallel_layout", "list of a pipeline's layers",
          "pipeline_layout");
   refuse(list_prediction_settings(spec.model).contains("mtp_use_repeated_layer"), "mtp_use_repeated_layer",
@@ -187,10 +188,12 @@ void add_layout(ArgumentList& list, const TrainSpec& spec) {
   add_sharding(list, layout);
 }
 
-void add_recompute(ArgumentList& list, Recompute recompute) {
-  if (recompute == Recompute::none) return;
-  list.add("--recompute-granularity", enum_name(recompute));
-  if (recompute == Recompute::selective) return;
+void add_recompute(ArgumentList& list, const TrainSpec& spec) {
+  if (spec.recompute == Recompute::none) return;
+  list.add("--recompute-granularity", enum_name(spec.recompute));
+  if (spec.recompute_modules) list.flag("--recompute-modules");
+  for (const std::string& name : list_recomputed_modules(spec)) list.flag(name.c_str());
+  if (spec.recompute == Recompute::selective) return;
   list.add("--recompute-method", "uniform");
   list.add("--recompute-num-layers", 1);
 }
@@ -241,7 +244,7 @@ std::vector<std::string> make_arguments(const LaunchRequest& request, const std:
   add_precision_arguments(list, spec);
   add_data(list, spec);
   add_layout(list, spec);
-  add_recompute(list, spec.recompute);
+  add_recompute(list, spec);
   add_platform(list, request);
   add_evaluation_arguments(list, spec);
   add_checkpoint_arguments(list, spec, checkpoints);

@@ -25,7 +25,6 @@ void add_layout_limits(Refusals& refusals, const ParallelSpec& layout) {
                   "choose a strategy with VP 1, or the framework mega");
   refusals.add_if(layout.ends_as_layers, "splits the layers by its own rule",
                   "choose a strategy without embedding_and_loss_as_layers, or the framework mega");
-  refuse_pipeline_layout(refusals, layout);
   refusals.add_if(layout.pipeline > 1 && layout.zero_stage >= 2,
                   fmt::format("does not support ZeRO-{} with pipeline parallelism", layout.zero_stage),
                   "set zero_stage to 0 or 1, or choose a strategy with PP 1");
@@ -90,6 +89,7 @@ void require_mgds_can(const TrainSpec& spec) {
   add_megatron_limits(refusals, spec);
   refusals.throw_if_any();
   add_layout_limits(refusals, spec.parallel);
+  refuse_megatron_settings(refusals, spec);
   add_mgds_model_limits(refusals, spec);
   refusals.add_if(has_short_window(spec), "does not support a sliding window",
                   fmt::format("choose the framework mega, or set training.data.seq_length to {} or less",

@@ -78,7 +78,7 @@ void require_native_can(const TrainSpec& spec) {
   for (const std::string& part : list_special_parts(spec.model))
     refusals.add_if(true, "does not support " + part,
                     "add --framework mega, nemo, tita or fsdp, or choose a dense model");
-  refuse_pipeline_layout(refusals, spec.parallel);
+  refuse_megatron_settings(refusals, spec);
   refusals.throw_if_any();
 }
 

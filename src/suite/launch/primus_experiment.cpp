@@ -155,6 +155,7 @@ void add_memory_and_attention(const LaunchRequest& request, Json& to) {
   const bool full = recompute == Recompute::full;
   to["recompute_activations"] = false;
   to["recompute_granularity"] = recompute == Recompute::none ? Json() : Json(std::string(enum_name(recompute)));
+  if (request.spec.recompute_modules) to["recompute_modules"] = list_recomputed_modules(request.spec);
   to["recompute_method"] = full ? Json("uniform") : Json();
   to["recompute_num_layers"] = full ? Json(1) : Json();
   const bool fused = request.settings.flash_attention.value_or(true);

@@ -146,7 +146,7 @@ void require_possible(const PythonFramework& framework, const TrainSpec& spec, P
   refusals.add_if(layout.data > 1 && !holds(framework.zero_stages, layout.zero_stage),
                   fmt::format("does not support ZeRO-{}", layout.zero_stage),
                   fmt::format("set zero_stage to {}, or choose --adapt nearest", list_stages(framework)));
-  refuse_pipeline_layout(refusals, layout);
+  refuse_megatron_settings(refusals, spec);
   refuse_expert_settings(refusals, spec, framework.id);
   const bool on_gpus = holds(framework.precisions_of_gpus, spec.precision);
   refusals.add_if(on_gpus && platform == Platform::cpu,

@@ -32,7 +32,7 @@ void add_layout_limits(Refusals& refusals, const TrainSpec& spec) {
                   fmt::format("needs a sequence_length that is a multiple of 2·TP·CP = {}, but it is {}", parts,
                               spec.sequence_length),
                   "choose another sequence_length, TP or CP");
-  refuse_pipeline_layout(refusals, layout);
+  refuse_megatron_settings(refusals, spec);
   const int64_t micro_batches = spec.gradient_accumulation_steps();
   refusals.add_if(layout.pipeline > 1 && micro_batches < layout.pipeline,
                   fmt::format("needs a micro-batch for each of the {} stages, but a rank has {} per step",

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "config/layout_rules.h"
+#include "launch/expert_settings.h"
 #include "launch/frameworks.h"
 #include "run/forecast.h"
 #include "run/nearest_layout.h"
@@ -184,6 +185,11 @@ Aspect layout_aspect(const char* key, void (*copy)(const LaunchRequest&, LaunchR
   return {key, [](const LaunchRequest& request) { return fmt::format("{}", request.spec.parallel.*member); }, copy};
 }
 
+std::string list_modules(const TrainSpec& spec) {
+  const std::vector<std::string> names = list_recomputed_modules(spec);
+  return names.empty() ? "not stated" : join(names, " ");
+}
+
 const std::vector<Aspect>& aspects() {
   static const std::vector<Aspect> list = {
       {"precision", [](const LaunchRequest& r) { return std::string(enum_name(r.spec.precision)); },
@@ -213,6 +219,8 @@ const std::vector<Aspect>& aspects() {
        [](const LaunchRequest& from, LaunchRequest& to) { to.spec.micro_batch_size = from.spec.micro_batch_size; }},
       {"recompute", [](const LaunchRequest& r) { return std::string(enum_name(r.spec.recompute)); },
        [](const LaunchRequest& from, LaunchRequest& to) { to.spec.recompute = from.spec.recompute; }},
+      {"recompute_modules", [](const LaunchRequest& r) { return list_modules(r.spec); },
+       [](const LaunchRequest& from, LaunchRequest& to) { to.spec.recompute_modules = from.spec.recompute_modules; }},
       {"moments", [](const LaunchRequest& r) { return std::string(enum_name(r.spec.optimizer.moments)); },
        [](const LaunchRequest& from, LaunchRequest& to) { to.spec.optimizer = from.spec.optimizer; }},
       {"master_weights", [](const LaunchRequest& r) { return fmt::format("{}", r.spec.optimizer.master_weights); },

@@ -118,7 +118,7 @@ bool has_any(const LayoutRanking& ranking, bool (*holds)(const RankedLayout&)) {
 
 // The columns that not every table has.
 struct Columns {
-  bool chunks, ends, spread;
+  bool chunks, experts, ends, spread;
 };
 
 std::vector<std::string> header_of(const Columns& columns) {
@@ -127,7 +127,9 @@ std::vector<std::string> header_of(const Columns& columns) {
     header.insert(header.end(), names.begin(), names.end());
   };
   if (columns.chunks) add({"VP"});
-  add({"DP", "CP", "ZeRO", "MBS", "recompute"});
+  add({"DP", "CP"});
+  if (columns.experts) add({"EP", "ETP"});
+  add({"ZeRO", "MBS", "recompute"});
   if (columns.ends) add({"ends"});
   add({"predicted step", "measured step"});
   if (columns.spread) add({"spread"});
@@ -143,7 +145,9 @@ std::vector<std::string> row_of(const RankedLayout& each, const Columns& columns
   };
   add_numbers({each.predicted_rank, each.tensor, each.pipeline});
   if (columns.chunks) add_numbers({each.chunks});
-  add_numbers({each.data, each.context, each.zero_stage, each.micro_batch});
+  add_numbers({each.data, each.context});
+  if (columns.experts) add_numbers({each.expert, each.expert_tensor});
+  add_numbers({each.zero_stage, each.micro_batch});
   add(std::string(enum_name(each.recompute)));
   if (columns.ends) add(each.ends_as_layers ? "as layers" : "-");
   add(format_duration(each.predicted_seconds));
@@ -157,6 +161,7 @@ std::vector<std::string> row_of(const RankedLayout& each, const Columns& columns
 
 TextTable table_of(const LayoutRanking& ranking) {
   const Columns columns{has_any(ranking, [](const RankedLayout& each) { return each.chunks > 1; }),
+                        has_any(ranking, [](const RankedLayout& each) { return each.expert_ranks.has_value(); }),
                         has_any(ranking, [](const RankedLayout& each) { return each.ends_as_layers; }),
                         has_any(ranking, [](const RankedLayout& each) { return each.spread.has_value(); })};
   TextTable table;
@@ -175,6 +180,7 @@ LayoutRanking rank_layouts(const LayoutPlan& plan, const std::vector<RunOutcome>
     RankedLayout& layout = ranking.layouts.emplace_back();
     static_cast<planner::Layout&>(layout) = planned.layout;
     layout.strategy = planned.strategy;
+    if (plan.sparse) layout.expert_ranks = layout.expert, layout.expert_tensor_ranks = layout.expert_tensor;
     layout.zero_stage = static_cast<int64_t>(planned.layout.sharding);
     layout.predicted_seconds = planned.step_seconds;
     take_runs(layout, plan, outcomes);

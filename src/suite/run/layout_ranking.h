@@ -15,8 +15,9 @@ namespace tprimat::suite {
 struct RankedLayout : planner::Layout {
   std::string strategy;
   int64_t predicted_rank = 1, zero_stage = 0;
-  double predicted_seconds = 0;             // of a step
-  int64_t runs_measured = 0;                // those that completed
+  double predicted_seconds = 0;                              // of a step
+  int64_t runs_measured = 0;                                 // those that completed
+  std::optional<int64_t> expert_ranks, expert_tensor_ranks;  // of a sparse model
   std::optional<double> measured_seconds;   // median over these runs of the median of their steady steps
   std::optional<double> spread;             // of these runs: (largest - smallest) / median, from two runs on
   std::optional<double> over_predicted;     // measured / predicted
@@ -35,6 +36,8 @@ struct RankedLayout : planner::Layout {
         field("embedding_and_loss_as_layers", &R::ends_as_layers,
               "they count as layers when the pipeline is split into stages"),
         field("data_parallel_size", &R::data, "DP"), field("context_parallel_size", &R::context, "CP"),
+        field("expert_model_parallel_size", &R::expert_ranks, "EP; absent: a dense model"),
+        field("expert_tensor_parallel_size", &R::expert_tensor_ranks, "ETP; absent: a dense model"),
         field("zero_stage", &R::zero_stage, "ZeRO"), field("micro_batch_size", &R::micro_batch, "MBS, sequences"),
         field("recompute", &R::recompute, "activation recomputation"),
         field("predicted_step_time_seconds", &R::predicted_seconds, "by the planner, before the runs"),

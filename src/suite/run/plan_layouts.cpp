@@ -20,9 +20,11 @@ namespace {
 
 constexpr const char* k_option = "--from-plan";
 
-TrainSpec lay_out(const TrainSpec& spec, const planner::Layout& layout) {
-  TrainSpec laid_out = planner::with_layout(spec, layout);
-  laid_out.parallel.strategy = name_layout(layout);
+TrainSpec lay_out(const TrainSpec& spec, const PlannedLayout& planned) {
+  planner::Workload workload;
+  workload.shape = spec.model, workload.layout = planned.layout, workload.layers_of_places = planned.layers_of_places;
+  TrainSpec laid_out = planner::with_layout(spec, workload);
+  laid_out.parallel.strategy = planned.strategy;
   return laid_out;
 }
 
@@ -49,6 +51,7 @@ planner::PlanRequest request_of(const PlannedRun& training, const planner::Machi
   request.gpus = training.spec.parallel.ranks();
   request.keeps_masters = asked.keeps_masters, request.repeats_core = asked.repeats_core;
   request.moment_bytes = asked.moment_bytes, request.offload = asked.offload;
+  request.routing = asked.routing, request.dispatcher = asked.dispatcher;
   request.machine = machine;
   const auto memory = device_memory_of(training, facts);  // of a processor: that all ranks share
   request.machine.memory_bytes = memory ? memory->bytes : std::numeric_limits<double>::max();
@@ -64,11 +67,12 @@ class LayoutSearch {
       : training_(training), machine_(machine), planner_(planner) {}
 
   std::vector<PlannedLayout> find(const planner::PlanRequest& request, size_t top) {
-    constexpr size_t k_first = 32;  // to rank at first; more where too few of them are accepted
+    // To rank at first; more where too few of them are accepted, until so many say enough of the others.
+    constexpr size_t k_first = 32, k_most = 4096;
     for (size_t most = std::max(k_first, 4 * top);; most *= 4) {
       const planner::SearchOutcome outcome = planner::search_layouts(request, planner_.parameters, most);
       std::vector<PlannedLayout> accepted = take(outcome.ranked, top);
-      if (accepted.size() < top && outcome.ranked.size() == most) continue;
+      if (accepted.size() < top && outcome.ranked.size() == most && most < std::max(k_most, top)) continue;
       if (accepted.empty()) throw no_layout(request, outcome);
       return accepted;
     }
@@ -78,16 +82,19 @@ class LayoutSearch {
   std::vector<PlannedLayout> take(const std::vector<planner::RankedLayout>& ranked, size_t top) {
     std::vector<PlannedLayout> accepted;
     for (const planner::RankedLayout& each : ranked) {
-      const planner::Layout& layout = each.workload.layout;
       if (accepted.size() == top) break;
-      if (accepts(layout)) accepted.push_back({layout, name_layout(layout), each.time.total()});
+      const planner::Layout& layout = each.workload.layout;
+      const std::vector<int64_t>& places = each.workload.layers_of_places;
+      PlannedLayout planned{layout, name_layout(layout, !places.empty()), each.time.total(), places};
+      if (accepts(planned)) accepted.push_back(std::move(planned));
     }
     return accepted;
   }
 
-  bool accepts(const planner::Layout& layout) {
+  bool accepts(const PlannedLayout& planned) {
+    const planner::Layout& layout = planned.layout;
     PlannedRun run = training_;
-    run.spec = run.request.spec = lay_out(training_.spec, layout);
+    run.spec = run.request.spec = lay_out(training_.spec, planned);
     const LayoutTask task{run.spec.model, layout.num_gpus(), layout.micro_batch, run.spec.global_batch_size,
                           run.spec.sequence_length};
     if (!list_broken_rules(task, run.spec.parallel).empty()) return false;
@@ -139,17 +146,18 @@ std::optional<size_t> parse_top(std::string_view text) {
   return count && *count >= 1 && *count <= k_max_top ? count : std::nullopt;
 }
 
-std::string name_layout(const planner::Layout& layout) {
+std::string name_layout(const planner::Layout& layout, bool listed) {
   std::string name = "plan";
   const auto add = [&](const char* key, int64_t size) {
     if (size > 1) name += fmt::format("_{}{}", key, size);
   };
   add("tp", layout.tensor), add("pp", layout.pipeline), add("vp", layout.chunks), add("cp", layout.context);
+  add("ep", layout.expert), add("etp", layout.expert_tensor);
   name += fmt::format("_dp{}", layout.data);
   if (layout.sharding != planner::Sharding::none) name += fmt::format("_zero{}", static_cast<int>(layout.sharding));
   name += fmt::format("_mbs{}", layout.micro_batch);
   if (layout.recompute != Recompute::none) name += fmt::format("_{}", enum_name(layout.recompute));
-  return layout.ends_as_layers ? name + "_ends" : name;
+  return name + (layout.ends_as_layers ? "_ends" : "") + (listed ? "_listed" : "");
 }
 
 std::string print_layout_sizes(const planner::Layout& layout) {
@@ -172,7 +180,7 @@ std::vector<TrainSpec> LayoutPlanner::choose(const PlannedRun& training) {
         Problem{fmt::format("layouts of {} and of another installation are not ranked apart", name_framework(training)),
                 k_option, "name the framework without a label, or choose layouts with --strategy"});
   std::vector<TrainSpec> specs;
-  for (const PlannedLayout& each : plan_of(training).layouts) specs.push_back(lay_out(training.spec, each.layout));
+  for (const PlannedLayout& each : plan_of(training).layouts) specs.push_back(lay_out(training.spec, each));
   return specs;
 }
 
@@ -184,8 +192,8 @@ const LayoutPlan& LayoutPlanner::plan_of(const PlannedRun& training) {
   placed.plan.place = place_of(training);
   const planner::PlanRequest request = request_of(placed, require_machine(placed), around_.machine);
   std::vector<PlannedLayout> layouts = LayoutSearch(placed, around_.machine, planner_).find(request, top_);
-  plans_.push_back(
-      {training.platform, training.framework, model, training.spec.tokens_per_step(), top_, std::move(layouts)});
+  plans_.push_back({training.platform, training.framework, model, training.spec.tokens_per_step(), top_,
+                    std::move(layouts), training.spec.model.is_sparse()});
   return plans_.back();
 }
 

@@ -17,8 +17,9 @@ namespace tprimat::suite {
 
 struct PlannedLayout {
   planner::Layout layout;
-  std::string strategy;     // its name in results
-  double step_seconds = 0;  // predicted
+  std::string strategy;                        // its name in results
+  double step_seconds = 0;                     // predicted
+  std::vector<int64_t> layers_of_places = {};  // of each chunk of the pipeline, where they are listed
 };
 
 // The layouts of one training that the planner ranks best, fastest first.
@@ -29,6 +30,7 @@ struct LayoutPlan {
   int64_t tokens_per_step = 0;
   size_t asked = 0;  // how many layouts
   std::vector<PlannedLayout> layouts;
+  bool sparse = false;  // a mixture of experts
 };
 
 // "top=3" -> 3; nothing for another text.
@@ -36,8 +38,8 @@ std::optional<size_t> parse_top(std::string_view text);
 inline constexpr size_t k_max_top = 1000;
 
 // "plan_tp2_dp2_zero1_mbs4_full", the name of its strategy: unlike layouts have unlike names. Sizes of 1 are left out,
-// but for DP and MBS.
-std::string name_layout(const planner::Layout& layout);
+// but for DP and MBS. `listed`: so are the layers of each chunk.
+std::string name_layout(const planner::Layout& layout, bool listed = false);
 
 // Ranks the layouts of trainings by predicted step time, as `tprimat plan` does, and takes the best that the framework
 // accepts and that fit into memory. A processor's peak is measured first. `around` must outlive it.

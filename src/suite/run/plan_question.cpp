@@ -17,6 +17,7 @@
 #include "planner/search.h"
 #include "planner/stated_figures.h"
 #include "process/process.h"
+#include "run/expert_question.h"
 #include "spec/hardware_catalogue.h"
 #include "telemetry/gpu_libraries.h"
 #include "telemetry/machine.h"
@@ -38,15 +39,6 @@ std::vector<std::string> ids_of(const std::vector<Named>& all) {
 std::string remedy(const std::string& name, const std::vector<std::string>& ids) {
   const std::string near = suggest_word(name, ids);
   return near.empty() ? fmt::format("choose from: {}", join(ids, ", ")) : near;
-}
-
-// Of a shape whose step time is not predicted. Memory is, but for state-space layers.
-std::string advise_on(const ModelSpec& shape) {
-  const std::string dense = "choose a dense model; docs/models.md lists them";
-  if (shape.mamba) return dense;
-  return "for its memory: tprimat estimate --memory MODEL --framework mega, of a model of the configuration; for step "
-         "times " +
-         dense;
 }
 
 // "cpu": the processor that this runs on, measured now, for a few seconds.
@@ -200,19 +192,25 @@ class QuestionReader {
     common_.shape = require_counted(experiment_, options_.model, "MODEL").spec;
     if (const std::string what = planner::unpredictable(common_.shape); !what.empty())
       throw Error(Problem{fmt::format("'{}' is {}, for which the planner predicts no step time", options_.model, what),
-                          "MODEL", advise_on(common_.shape)});
+                          "MODEL", "choose another model; docs/models.md lists them"});
     common_.sequence_length = options_.sequence_length > 0 ? options_.sequence_length : experiment_.sequence_length;
     common_.global_batch = options_.global_batch > 0 ? options_.global_batch : experiment_.global_batch_size;
     common_.family = &require_family(options_.framework);
+    if (common_.family->own_trainer && !list_special_parts(common_.shape).empty())
+      throw Error(
+          Problem{fmt::format("the native trainer does not support {}", list_special_parts(common_.shape).front()),
+                  "--framework", "name another framework, or choose a dense model"});
     planner::keep_to_launcher(common_, options_.framework);
     common_.zero_bubble = options_.zero_bubble, common_.trains_adapters = options_.lora;
     if (options_.lora && common_.family->own_trainer)
       throw Error(Problem{"the native trainer trains all weights", "--lora", "omit --lora, or choose --framework"});
+    take_expert_options(common_, options_, experiment_);
     common_.precision = planner::parse_plan_precision(options_.precision, "--precision", has_processor());
     for (const planner::Machine& machine : machines_) {
       require_trainer_of(machine, *common_.family);
       require_launchable(machine, options_.framework);
     }
+    take_recipe(common_, options_, machines_);
     for (const planner::Machine& machine : machines_)
       if (machine.peak(common_.precision) <= 0)
         throw Error(

@@ -20,6 +20,9 @@ struct PlanModelOptions {
   int64_t sequence_length = 0, global_batch = 0;
   size_t top = 10;
   std::string tokens, scaling;
+  std::string recipe;               // of FP8
+  std::string routing, dispatcher;  // of a sparse model
+  double expert_load = 0;           // 0: not stated
   double target_days = 0, budget_usd = 0;
   double failure_gpu_hours = 0, restart_minutes = -1, checkpoint_bandwidth_gb = 0, node_noise_percent = -1;
   bool zero_bubble = false, lora = false;

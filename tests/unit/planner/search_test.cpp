@@ -31,7 +31,9 @@ void expect_valid(const PlanRequest& request, const SearchOutcome& outcome) {
     const Workload& workload = plan.workload;
     const suite::LayoutTask task{request.shape, request.gpus, workload.layout.micro_batch, request.global_batch,
                                  request.sequence_length};
-    const std::vector<std::string> broken = suite::list_broken_rules(task, parallel_spec(workload.layout));
+    ParallelSpec spec = parallel_spec(workload.layout);
+    spec.pipeline_layout = stated_stages(workload);
+    const std::vector<std::string> broken = suite::list_broken_rules(task, spec);
     EXPECT_TRUE(broken.empty()) << request.shape.name << ' ' << request.gpus << ": " << broken.front();
   }
 }
@@ -66,6 +68,22 @@ TEST(Search, Llama405BRunsOn16384GPUs) {
   EXPECT_GT(best.pipeline, 2);
   request.equal_stages = true;
   for (const RankedLayout& plan : all_layouts(request).ranked) EXPECT_FALSE(plan.workload.layout.ends_as_layers);
+}
+
+// 126 layers in 12 stages: neither they nor 128 divide, and Megatron-Core takes a list.
+TEST(Search, ADenseModelIsCutByAListWhereNoRuleCan) {
+  PlanRequest request = sample_request(96);
+  request.shape = find_counted_model("llama3.1_405b")->spec;
+  request.global_batch = 96;
+  request.machine.memory_bytes = 1e15;
+  bool seen = false;
+  for (const RankedLayout& plan : all_layouts(request).ranked) {
+    const bool listed = !plan.workload.layers_of_places.empty();
+    const int64_t stages = plan.workload.layout.pipeline;
+    EXPECT_EQ(listed, 126 % stages != 0 && 128 % stages != 0) << stages;
+    seen = seen || (listed && stages == 12);
+  }
+  EXPECT_TRUE(seen);
 }
 
 TEST(Search, ALaunchersLimitsAreKept) {
