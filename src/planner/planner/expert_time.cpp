@@ -103,7 +103,8 @@ double time_expert_tensor(const Workload& workload, const Rates& r, const Routed
 // The GPU waits where kernels take less time than launching them; a layer has both, so the step from one to the other
 // is smooth.
 double wait_for_launches(double computed, double launches) {
-  return std::cbrt(computed * computed * computed + launches * launches * launches) - computed;
+  constexpr double k_power = 1.5;
+  return std::pow(std::pow(computed, k_power) + std::pow(launches, k_power), 1 / k_power) - computed;
 }
 
 }  // namespace

@@ -249,6 +249,14 @@ std::vector<int64_t> cut_as_primus(int64_t layers, int64_t places) {
   return cut;
 }
 
+// "Et*3|(tt|)*29,m|L": DeepSeek-V3's layers on 32 places, the last two of which predict and have the loss
+// (docs/user-guide/features/pipeline_parallel_layout.md of NVIDIA/Megatron-LM at d48bd6b).
+std::vector<int64_t> cut_with_prediction(int64_t places) {
+  std::vector<int64_t> cut(static_cast<size_t>(places), 2);
+  cut.front() = 3, cut.back() = cut[cut.size() - 2] = 0;
+  return cut;
+}
+
 }  // namespace
 
 void cut_unevenly(PublishedWorkload& read, const PublishedRow& row) {
@@ -259,7 +267,10 @@ void cut_unevenly(PublishedWorkload& read, const PublishedRow& row) {
     return;
   if (workload.family->fills_stages || workload.family->balances_ends) return;
   std::vector<int64_t>& cut = workload.layers_of_places;
-  if (!mentions(lower_text(row.cell("framework")), "primus")) cut = cut_as_megatron(layers, places);
+  const bool primus = mentions(lower_text(row.cell("framework")), "primus");
+  if (!primus) cut = cut_as_megatron(layers, places);
+  if (!primus && workload.shape.prediction_layers.value_or(0) > 0 && layers == 3 + 2 * (places - 3))
+    cut = cut_with_prediction(places);
   if (cut.empty()) cut = cut_as_primus(layers, places);
   read.assumptions.push_back(fmt::format("{} layers first, {} last", cut.front(), cut.back()));
 }
@@ -276,8 +287,11 @@ std::string weakness_of(const PublishedRow& row) {
                                   {"unit-test", "three iterations of a test"},
                                   {" 3 iterations", "three iterations of a test"},
                                   {"smoke run", "a smoke run"},
+                                  {"footnoted in source", "its source has a reservation about it"},
                                   {"layout not known", "its layout is not known"}};
   const std::string notes = lower_text(row.cell("notes"));
+  const auto step = find_in_notes(row, "optimization step ([0-9]{1,4}) of ([0-9]{1,4})");
+  if (!step.empty() && step[0] != step[1]) return "a program that was still being tuned";
   if (row.cell("notes").substr(0, 1000).find("CHECK") != std::string::npos)
     return "marked CHECK: its figures contradict each other";
   for (const Reason& each : k_reasons)
