@@ -134,7 +134,7 @@ void assume_precision(CompletedRow& completed, const Machine& machine, const std
     fill(row, "precision", machine.peak_8 > 0 ? "FP8" : "BF16");
   }
   completed.assumptions.push_back(row.cell("precision"));
-  if (either) completed.weak = "its precision is not published";
+  if (either && !named) completed.weak = "its precision is not published";
 }
 
 // All published configurations of the 405B model cut each stage into eight chunks (mlcommons/training_results_v5.0 and
