@@ -155,6 +155,9 @@ class GpuReader {
     take_memory();
     take_products();
     take_links();
+    const MeasuredRates& rates = machine_.measured;
+    if (!rates.product_16 && !rates.product_8 && !rates.memory && !rates.link)
+      refuse(reports_.path, "measured neither products nor memory");
     if (was_slowed()) note("some products slowed down while they were measured: a lower clock, or other load");
     if (!probed_.catalogue) complete_unknown();
     require_all(reports_.path, machine_.id, missing_);
