@@ -216,6 +216,9 @@ void read_prediction_layers(PublishedWorkload& read, const PublishedRow& row) {
   }
   if (own == 0 || mentions(lower_text(row.cell("model")), "mtp")) return;
   const auto rate = parse_printed(row.cell("tokens_per_s_per_gpu")), flops = parse_printed(row.cell("tflops_per_gpu"));
+  // AMD-AGI/Primus examples/megatron/configs (mtp_num_layers: null) and MaxText's configurations train none.
+  const std::string program = lower_text(row.cell("framework"));
+  if ((mentions(program, "primus") || mentions(program, "maxtext")) && !(rate && flops)) model.prediction_layers = 0;
   if (!rate || !flops) return;
   const double printed = flops->value * 1e12 / rate->value;
   const auto off = [&](int64_t layers) {
