@@ -105,18 +105,27 @@ double copies_per_token(const Workload& workload) {
   return number(workload.shape.experts->per_token) * load_of_fullest_rank(workload);
 }
 
+// Of each copy of a token, on each of the ETP ranks that split its expert's inner width. torchtitan keeps its input
+// before and after the exchange, its product with the router's weight in fp32, and each step of the activation that
+// nothing compiles.
+double copy_bytes(const Workload& workload) {
+  constexpr double k_weight = 4;
+  const Experts& experts = *workload.shape.experts;
+  const double width = number(experts.latent_size.value_or(workload.shape.hidden_size));
+  double input = input_bytes(workload) * width, inner = inner_bytes(workload);
+  if (workload.family->operator_recompute) input += (k_half_bytes + 4) * width;
+  if (workload.family->operator_recompute && !workload.compiled) inner += k_half_bytes;
+  if (repeats(workload, RecomputedModule::expert_activation)) inner -= input_bytes(workload);
+  return input + inner * number(experts.ffn_hidden_size) / number(workload.layout.expert_tensor) + k_weight;
+}
+
 // Of each token on the rank.
 double routed_bytes(const Workload& workload) {
-  constexpr double k_weight = 4, k_router = 4 + 4 + 1;
+  constexpr double k_router = 4 + 4 + 1;
   if (repeats(workload, RecomputedModule::experts)) return 0;
   const Experts& experts = *workload.shape.experts;
-  const double tensor = number(workload.layout.expert_tensor);
-  const double width = number(experts.latent_size.value_or(workload.shape.hidden_size));
-  double inner = inner_bytes(workload);
-  if (repeats(workload, RecomputedModule::expert_activation)) inner -= input_bytes(workload);
-  const double copy = input_bytes(workload) * width + inner * number(experts.ffn_hidden_size) / tensor + k_weight;
-  return copies_per_token(workload) * tensor * copy + k_router * number(experts.count) +
-         k_half_bytes * number(experts.latent_size.value_or(0));
+  return copies_per_token(workload) * number(workload.layout.expert_tensor) * copy_bytes(workload) +
+         k_router * number(experts.count) + k_half_bytes * number(experts.latent_size.value_or(0));
 }
 
 // What torchtitan keeps per row when every second product is repeated: inputs of the norms, queries, values, the sum of
@@ -208,8 +217,8 @@ void visit_chunks(const Workload& workload, int64_t stage, const Visit& visit) {
   const auto kinds = [&](int64_t chunk, int64_t first, int64_t count) {
     const int64_t experts =
         m.experts ? expert_layers_before(*m.experts, first + count) - expert_layers_before(*m.experts, first) : 0;
-    const bool last = stage == layout.pipeline - 1 && chunk == layout.chunks - 1;
-    visit(chunk, StageLayers{count - experts, experts, last ? m.prediction_layers.value_or(0) : 0});
+    const bool predicts = chunk * layout.pipeline + stage == workload.prediction_place();
+    visit(chunk, StageLayers{count - experts, experts, predicts ? m.prediction_layers.value_or(0) : 0});
   };
   if (workload.stages_are_alike() && !layout.ends_as_layers) {
     const int64_t each = m.num_layers / (layout.pipeline * layout.chunks);
@@ -240,7 +249,8 @@ double passes_of_chunk(const Workload& workload, double begun, int64_t chunk) {
   const double all = workload.micro_batches();
   if (chunks == 1 || begun >= all * chunks) return begun / chunks;
   const double rounds = std::floor(begun / (stages * chunks));
-  return stages * rounds + std::clamp(begun - rounds * stages * chunks - number(chunk) * stages, 0.0, stages);
+  const double further = std::clamp(begun - rounds * stages * chunks - number(chunk) * stages, 0.0, stages);
+  return std::min(all, stages * rounds + further);
 }
 
 }  // namespace

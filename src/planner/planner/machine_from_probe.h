@@ -26,9 +26,7 @@ struct ProbedMachine {
   bool measures_memory = false;    // how much there is
 
   // Of the machine's memory; empty: the catalogue.
-  std::string memory_source() const {
-    return stated.memory_bytes ? "--memory-gb" : measures_memory ? "as the probe found it" : "";
-  }
+  std::string memory_source() const { return stated.memory_bytes ? "--memory-gb" : measures_memory ? "the probe" : ""; }
 };
 
 // `paths`: reports of one machine, such as its products and memory, and its collectives. `parameters` tell what is
@@ -36,6 +34,13 @@ struct ProbedMachine {
 // which a figure is missing.
 ProbedMachine read_probed_machine(const std::vector<std::string>& paths, const StatedMachine& stated,
                                   const ParameterSet& parameters);
+
+// The same of the files' texts.
+struct ProbeFile {
+  std::string path, text;
+};
+ProbedMachine parse_probed_machine(const std::vector<ProbeFile>& files, const StatedMachine& stated,
+                                   const ParameterSet& parameters);
 
 // Whether the file holds what `tprimat probe --json` says of a GPU or of collectives. Never throws.
 bool is_gpu_probe(const std::string& path);

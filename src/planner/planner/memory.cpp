@@ -198,20 +198,19 @@ void add_framework(MemoryEstimate& memory, const Workload& workload, const Param
   memory.context = parameters.scoped("context_memory", workload.family->id, 0);
 }
 
+}  // namespace
+
 MemoryEstimate estimate_stage_memory(const Workload& workload, const ParameterSet& parameters, int64_t stage) {
   MemoryEstimate memory;
   const RankWeights weights = stage_weights(workload, stage);
   add_states(memory, workload, weights);
   const StageLayers layers = layers_of_stage(workload, stage);
-  memory.activations = parameters.scoped("kept_activations", workload.family->id, 1) *
-                       (stage_activation_bytes(workload, stage) + repeated_layer_bytes(workload, layers));
+  memory.activations = stage_activation_bytes(workload, stage) + repeated_layer_bytes(workload, layers);
   if (stage == workload.layout.pipeline - 1) memory.logits = logit_bytes(workload);
   add_wide_gradients(memory, workload, weights);
   add_framework(memory, workload, parameters);
   return memory;
 }
-
-}  // namespace
 
 MemoryEstimate estimate_memory(const Workload& workload, const ParameterSet& parameters) {
   if (workload.family->own_trainer) return plan_native_memory(workload);
@@ -224,10 +223,10 @@ MemoryEstimate estimate_memory(const Workload& workload, const ParameterSet& par
 }
 
 double predict_bytes(const Workload& workload, const ParameterSet& parameters, const MemoryReading& reading) {
-  const bool first = reading.first_stage && !workload.family->own_trainer;
-  const MemoryEstimate memory =
-      first ? estimate_stage_memory(workload, parameters, 0) : estimate_memory(workload, parameters);
-  return memory.bytes(reading.figure);
+  if (workload.family->own_trainer || reading.stage == MemoryStage::heaviest)
+    return estimate_memory(workload, parameters).bytes(reading.figure);
+  const int64_t stage = reading.stage == MemoryStage::first ? 0 : workload.layout.pipeline - 1;
+  return estimate_stage_memory(workload, parameters, stage).bytes(reading.figure);
 }
 
 }  // namespace tprimat::planner

@@ -14,10 +14,11 @@ namespace tprimat::planner {
 // the driver says is used, with contexts and the communication library's buffers.
 enum class MemoryFigure { allocated, reserved, device };
 
-// What a measured figure is of.
+// What a measured figure is of: the stage that needs most, or that of the rank which logs.
+enum class MemoryStage { heaviest, first, last };
 struct MemoryReading {
   MemoryFigure figure = MemoryFigure::device;
-  bool first_stage = false;  // logged by the first rank; else of the stage that needs most
+  MemoryStage stage = MemoryStage::heaviest;
 };
 
 // Bytes on the GPU of the pipeline stage that needs most: the first or second, which keep the most micro-batches, or
@@ -40,6 +41,7 @@ struct MemoryEstimate {
   std::vector<std::pair<std::string, double>> parts() const;
 };
 MemoryEstimate estimate_memory(const Workload& workload, const ParameterSet& parameters);
+MemoryEstimate estimate_stage_memory(const Workload& workload, const ParameterSet& parameters, int64_t stage);
 double predict_bytes(const Workload& workload, const ParameterSet& parameters, const MemoryReading& reading);
 
 // Bytes that tprimat's own trainer allocates on the rank that needs most. It reserves every buffer before the first

@@ -221,8 +221,8 @@ CompletedRow complete_row(const PublishedRow& printed) {
 void read_tuning(PublishedWorkload& read, const PublishedRow& row) {
   Workload& workload = read.workload;
   workload.trains_adapters = read_inputs(row).tuning == TuningKind::adapters;
-  workload.narrow_attention = mentions(lower_text(row.cell("notes")), "fp8 attention") &&
-                              (workload.precision == PlanPrecision::fp8 || workload.precision == PlanPrecision::fp4);
+  const bool narrow = workload.precision == PlanPrecision::fp8 || workload.precision == PlanPrecision::fp4;
+  if (narrow && mentions(lower_text(row.cell("notes")), "fp8 attention")) workload.narrow_attention = true;
   workload.plain_loss = has_plain_loss(workload, row);
   if (const auto round = submission_round(row)) {
     workload.release = release_of(read.machine, *round);

@@ -39,11 +39,15 @@ MemoryFigure figure_of(const PublishedWorkload& read, const PublishedRow& row, c
 }
 
 bool sums_in_16_bits(const std::string& program) {
-  return mentions(program, "megatron-bridge") || mentions(program, "nemo");
+  return mentions(program, "megatron-bridge") || mentions(program, "nemo") || mentions(program, "mlperf");
 }
 
-// MLPerf's callback prints torch.cuda.max_memory_allocated of the rank that logs.
-bool is_of_first_rank(const std::string& unit) { return mentions(unit, "max_memory_usage"); }
+// MLPerf's callback prints torch.cuda.max_memory_allocated of the first rank; the writer of Megatron-Bridge's figures
+// is the last one.
+MemoryStage stage_of(const PublishedRow& row, const std::string& unit) {
+  if (mentions(unit, "max_memory_usage")) return MemoryStage::first;
+  return mentions(lower_text(row.cell("framework")), "megatron-bridge") ? MemoryStage::last : MemoryStage::heaviest;
+}
 
 }  // namespace
 
@@ -53,8 +57,9 @@ bool is_of_first_rank(const std::string& unit) { return mentions(unit, "max_memo
 void read_memory_settings(PublishedWorkload& read, const PublishedRow& row) {
   Workload& workload = read.workload;
   const std::string program = lower_text(row.cell("framework")), source = row.cell("source").substr(0, 300);
-  if (workload.family->id == "megatron_core" && sums_in_16_bits(program)) workload.gradient_bytes = k_half_bytes;
-  const bool narrow = workload.precision == PlanPrecision::fp8 && mentions(program, "mlperf");
+  if (!workload.family->own_trainer && sums_in_16_bits(program)) workload.gradient_bytes = k_half_bytes;
+  const bool low = workload.precision == PlanPrecision::fp8 || workload.precision == PlanPrecision::fp4;
+  const bool narrow = low && mentions(program, "mlperf");
   const bool turns = read.machine.architecture.starts_with("hopper");
   if (narrow) workload.weight_bytes = turns && !workload.trains_adapters ? 2 : 1;
   // FP8_ACT=1 in all its LoRA configurations that do not cut the sequence (mlcommons/training_results_v5.0 at 0fdc28f)
@@ -78,7 +83,7 @@ void read_memory(PublishedWorkload& read, const PublishedRow& row) {
   const double bytes = printed->value * bytes_of_unit(read, row, unit);
   if (bytes <= 0) return;
   (activations ? read.activation_bytes : read.memory_bytes) = bytes;
-  read.memory_reading = {figure_of(read, row, unit), is_of_first_rank(unit)};
+  read.memory_reading = {figure_of(read, row, unit), stage_of(row, unit)};
 }
 
 }  // namespace tprimat::planner

@@ -74,13 +74,14 @@ ChunkSeconds time_chunk(const Workload& workload, const PartTimes& parts, int64_
   const int64_t all = workload.chunk_layers(place);
   const int64_t sparse = workload.expert_layers_before(first + all) - workload.expert_layers_before(first);
   const bool last = place == workload.layout.pipeline * workload.layout.chunks - 1;
-  const int64_t further = last ? workload.shape.prediction_layers.value_or(0) : 0;
+  const int64_t all_further = workload.shape.prediction_layers.value_or(0);
+  const int64_t further = place == workload.prediction_place() ? all_further : 0;
   ChunkSeconds chunk;
   add_layers(chunk, parts.dense, static_cast<double>(all - sparse), workload.trains_adapters);
   add_layers(chunk, parts.sparse(), static_cast<double>(sparse + further), workload.trains_adapters);
   const auto add = [&](const Phases& end) { chunk.forward += end.forward, chunk.backward += end.backward; };
   if (place == 0) add(parts.ends.embedding);
-  if (last) add(parts.ends.head + parts.ends.prediction * static_cast<double>(further));
+  if (last) add(parts.ends.head + parts.ends.prediction * static_cast<double>(all_further));
   return chunk;
 }
 

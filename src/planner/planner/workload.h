@@ -163,6 +163,15 @@ struct Workload {
     visit(last);
   }
 
+  // Where the layers lie that predict further tokens: beside the loss, or before it where an explicit cut leaves two
+  // empty places ("Et*3|(tt|)*29,m|L").
+  int64_t prediction_place() const {
+    const int64_t last = layout.pipeline * layout.chunks - 1;
+    const bool apart = last > 0 && !layers_of_places.empty() && layers_of_places.back() == 0 &&
+                       layers_of_places[static_cast<size_t>(last - 1)] == 0;
+    return apart ? last - 1 : last;
+  }
+
   // Layers with experts among the first so many.
   int64_t expert_layers_before(int64_t layer) const {
     if (!shape.experts || layer <= shape.experts->first_dense_layers) return 0;
