@@ -149,10 +149,11 @@ void assume_chunks(CompletedRow& completed) {
 // Submissions name containers and libraries. On GPUs they train with NeMo, on Megatron-Core, unless they say otherwise.
 void name_program(CompletedRow& completed, const std::string& round) {
   const std::string text = lower_text(completed.row.cell("framework"));
+  if (mentions(text, "torchtitan")) return;
+  for (const std::string_view other : {"maxtext", "jax", "pax", "tinygrad"})
+    if (mentions(text, other)) completed.missing = "no such framework in the planner's list";
   if (mentions(text, "deepspeed"))
     completed.missing = "no layout: how its DeepSpeed shares the weights is not published";
-  for (const std::string_view other : {"torchtitan", "maxtext", "jax", "pax", "tinygrad", "deepspeed", "lightning"})
-    if (mentions(text, other)) return;
   completed.row.cells["framework"] = fmt::format("MLPerf {} NeMo", round);
 }
 
