@@ -139,6 +139,8 @@ Fitted fit_parameters(const PlanOptions& options, bool results_alone, const plan
           Problem{"tables fit all parameters, those of programs too", "--fit", "omit it, or give results alone"});
     return {planner::calibrate(before, observations), {}};
   }
+  if (scope == planner::FitScope::machine)
+    log_note("only parameters of the results' machines move; --fit all also moves those of the programs");
   planner::Refinement refined = planner::refine(before, observations, scope);
   return {std::move(refined.parameters), std::move(refined.moved)};
 }

@@ -134,7 +134,7 @@ void assume_precision(CompletedRow& completed, const Machine& machine, const std
     fill(row, "precision", machine.peak_8 > 0 ? "FP8" : "BF16");
   }
   completed.assumptions.push_back(row.cell("precision"));
-  if (either) completed.weak = "its precision is not published";
+  if (either && !named) completed.weak = "its precision is not published";
 }
 
 // All published configurations of the 405B model cut each stage into eight chunks (mlcommons/training_results_v5.0 and
@@ -220,8 +220,8 @@ CompletedRow complete_row(const PublishedRow& printed) {
 void read_tuning(PublishedWorkload& read, const PublishedRow& row) {
   Workload& workload = read.workload;
   workload.trains_adapters = read_inputs(row).tuning == TuningKind::adapters;
-  workload.narrow_attention = mentions(lower_text(row.cell("notes")), "fp8 attention") &&
-                              (workload.precision == PlanPrecision::fp8 || workload.precision == PlanPrecision::fp4);
+  const bool narrow = workload.precision == PlanPrecision::fp8 || workload.precision == PlanPrecision::fp4;
+  if (narrow && mentions(lower_text(row.cell("notes")), "fp8 attention")) workload.narrow_attention = true;
   workload.plain_loss = has_plain_loss(workload, row);
   if (const auto round = submission_round(row)) {
     workload.release = release_of(read.machine, *round);

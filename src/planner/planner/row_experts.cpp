@@ -267,8 +267,10 @@ void cut_unevenly(PublishedWorkload& read, const PublishedRow& row) {
     return;
   if (workload.family->fills_stages || workload.family->balances_ends) return;
   std::vector<int64_t>& cut = workload.layers_of_places;
-  if (!mentions(lower_text(row.cell("framework")), "primus")) cut = cut_as_megatron(layers, places);
-  if (workload.shape.prediction_layers && layers == 3 + 2 * (places - 3)) cut = cut_with_prediction(places);
+  const bool primus = mentions(lower_text(row.cell("framework")), "primus");
+  if (!primus) cut = cut_as_megatron(layers, places);
+  if (!primus && workload.shape.prediction_layers.value_or(0) > 0 && layers == 3 + 2 * (places - 3))
+    cut = cut_with_prediction(places);
   if (cut.empty()) cut = cut_as_primus(layers, places);
   read.assumptions.push_back(fmt::format("{} layers first, {} last", cut.front(), cut.back()));
 }
