@@ -131,9 +131,9 @@ class ErrorPool {
 
  private:
   double weight_of(const Errors& errors) const {
-    constexpr double k_rows_of_all = 5, k_least = 1e-4;
+    constexpr double k_rows_of_all = 5, k_min_weight = 1e-4;
     const auto n = static_cast<double>(errors.size());
-    return std::max(k_least, (n * mean_size(errors) + k_rows_of_all * mean_size(all_)) / (n + k_rows_of_all));
+    return std::max(k_min_weight, (n * mean_size(errors) + k_rows_of_all * mean_size(all_)) / (n + k_rows_of_all));
   }
   static ErrorBand band_of(const Range& range, double weight, size_t rows) {
     return {std::exp(range.low * weight), std::exp(range.high * weight), static_cast<int64_t>(rows)};
