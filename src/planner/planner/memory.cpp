@@ -179,11 +179,11 @@ std::vector<std::pair<std::string, double>> MemoryEstimate::parts() const {
 namespace {
 
 // A layer that is computed again is whole for a while.
-double repeated_layer_bytes(const Workload& workload, const StageLayers& layers) {
+double repeated_layer_bytes(const Workload& workload, const StageLayers& layers, double load) {
   if (workload.layout.recompute != Recompute::full && !workload.selects_operators()) return 0;
   const double dense = whole_layer_activation_bytes(workload, LayerKind::dense);
   if (layers.experts + layers.prediction == 0 || !workload.shape.experts) return dense;
-  return std::max(dense, whole_layer_activation_bytes(workload, LayerKind::experts));
+  return std::max(dense, whole_layer_activation_bytes(workload, LayerKind::experts, load));
 }
 
 // Where gradients are summed in 16 bits the optimizer takes its share of them in fp32, when activations are gone.
@@ -200,12 +200,23 @@ void add_framework(MemoryEstimate& memory, const Workload& workload, const Param
 
 }  // namespace
 
+double kept_load(const Workload& workload, const ParameterSet& parameters) {
+  if (!workload.shape.experts) return 0;
+  const bool chosen = workload.expert_load == 0 && workload.routing == Routing::learned;
+  if (!chosen || workload.layout.expert <= 1) return load_of_fullest_rank(workload);
+  const auto ranks = static_cast<double>(workload.layout.expert);
+  const double load = std::min(ranks, 1 + parameters.scoped("learned_memory", "", 0) * std::log2(ranks) / 3);
+  const auto& capacity = workload.shape.experts->capacity_factor;
+  return capacity ? std::min(load, *capacity) : load;
+}
+
 MemoryEstimate estimate_stage_memory(const Workload& workload, const ParameterSet& parameters, int64_t stage) {
   MemoryEstimate memory;
   const RankWeights weights = stage_weights(workload, stage);
   add_states(memory, workload, weights);
   const StageLayers layers = layers_of_stage(workload, stage);
-  memory.activations = stage_activation_bytes(workload, stage) + repeated_layer_bytes(workload, layers);
+  const double load = kept_load(workload, parameters);
+  memory.activations = stage_activation_bytes(workload, stage, load) + repeated_layer_bytes(workload, layers, load);
   if (stage == workload.layout.pipeline - 1) memory.logits = logit_bytes(workload);
   add_wide_gradients(memory, workload, weights);
   add_framework(memory, workload, parameters);
