@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace tprimat::planner {
 namespace {
@@ -205,6 +206,15 @@ double stage_tables(const Workload& workload, int64_t stage) {
   return (first ? 1 : 0) + (last ? 1 : 0);
 }
 
+int64_t layers_before(const Workload& workload, int64_t place) {
+  const Layout& layout = workload.layout;
+  const std::vector<int64_t>& cut = workload.layers_of_places;
+  if (!cut.empty()) return std::accumulate(cut.begin(), cut.begin() + place, int64_t{0});
+  if (workload.family->balances_ends) return workload.balanced_layers(place);
+  if (workload.family->fills_stages && !layout.ends_as_layers) return workload.filled_layers(place);
+  return split_layers(workload.shape.num_layers, layout.pipeline * layout.chunks, layout.ends_as_layers, place).first;
+}
+
 int64_t expert_layers_before(const Experts& experts, int64_t layer) {
   return layer <= experts.first_dense_layers ? 0 : experts.layers(layer);
 }
@@ -220,17 +230,9 @@ void visit_chunks(const Workload& workload, int64_t stage, const Visit& visit) {
     const bool last = stage == layout.pipeline - 1 && chunk == layout.chunks - 1;
     visit(chunk, StageLayers{count - experts, experts, last ? m.prediction_layers.value_or(0) : 0});
   };
-  if (workload.stages_are_alike() && !layout.ends_as_layers) {
-    const int64_t each = m.num_layers / (layout.pipeline * layout.chunks);
-    for (int64_t chunk = 0; chunk < layout.chunks; ++chunk)
-      kinds(chunk, (chunk * layout.pipeline + stage) * each, each);
-    return;
-  }
-  int64_t first = 0;
-  for (int64_t place = 0; place < layout.pipeline * layout.chunks; ++place) {
-    const int64_t count = workload.chunk_layers(place);
-    if (place % layout.pipeline == stage) kinds(place / layout.pipeline, first, count);
-    first += count;
+  for (int64_t chunk = 0; chunk < layout.chunks; ++chunk) {
+    const int64_t place = chunk * layout.pipeline + stage;
+    kinds(chunk, m.experts ? layers_before(workload, place) : 0, workload.chunk_layers(place));
   }
 }
 
