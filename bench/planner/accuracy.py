@@ -92,7 +92,8 @@ def memory(reports):
 def closing(reports):
     ranking, weak = reports.unseen["rows"]["ranking"], reports.of("weak", "rows")
     text = (f"- Ranking: the median rank correlation (Spearman) over {ranking['sweeps']} sweeps of unseen rows is "
-            f"{ranking['median_spearman']:.2f}.\n")
+            f"{ranking['median_spearman']:.2f} ("
+            + ", ".join(f"{kind}: {value:.2f}" for kind, value in sorted(ranking["by_kind"].items())) + ").\n")
     if weak:
         text += (f"- Weak rows: {weak['rows']} rows are predicted, but not fitted: median {percent(weak['median'])}, "
                  f"P90 {percent(weak['p90'])}.\n")

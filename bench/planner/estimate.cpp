@@ -77,6 +77,7 @@ int main(int argc, char** argv) {
   const int rounds = argc > 1 ? std::max(1, std::atoi(argv[1])) : 15;
   for (const tprimat::Case& each : {tprimat::Case{"llama3_8b", 64, 8192, 512},
                                     {"gpt_175b", 1024, 2048, 1536},
-                                    {"llama3.1_405b", 16384, 8192, 2048}})
+                                    {"llama3.1_405b", 16384, 8192, 2048},
+                                    {"deepseek_v3", 2048, 4096, 8192}})
     tprimat::engine::measure(each, rounds);
 }

@@ -32,6 +32,7 @@ constexpr const char* k_plan_examples =
     "  tprimat plan llama3.1_8b --gpu H100 --gpus 8..512 --tokens 15T --price 2.5 --target-days 60\n"
     "  tprimat plan llama3.1_8b --gpu H100 --gpus 64 --gbs 512 --seq 8192 --yaml\n"
     "  tprimat plan llama3.1_8b --machine probe.json --gpus 64     a cluster of nodes like the measured one\n"
+    "  tprimat plan deepseek_v3 --gpu H100 --gpus 2048 --gbs 8192 --seq 4096 --routing balanced\n"
     "  tprimat plan --validate results.tsv --rows                  planner errors on published measurements\n"
     "  tprimat plan --validate published                           the same on the built-in ones\n"
     "  tprimat plan --calibrate results.tsv --output parameters.tsv\n"

@@ -46,9 +46,14 @@ constexpr ListColumn k_columns[] = {
     {"MFU", [](const PublishedEntry& e) { return e.mfu ? format_percent(*e.mfu) : ""; }, 0, true},
     {"reach", reach_cell, 0}};
 
+// In code points.
 size_t longest_line(const std::string& text) {
+  constexpr unsigned char k_top_bits = 0xC0, k_continues = 0x80;
   size_t longest = 0;
-  for (const std::string_view line : split(text, '\n')) longest = std::max(longest, line.size());
+  for (const std::string_view line : split(text, '\n'))
+    longest = std::max<size_t>(longest, std::ranges::count_if(line, [](char c) {
+                                 return (static_cast<unsigned char>(c) & k_top_bits) != k_continues;
+                               }));
   return longest;
 }
 
@@ -121,7 +126,7 @@ std::string render_prediction(const planner::PublishedDetails& details, size_t w
   if (!planned.predicted) return wrap_lines("no prediction: " + planned.missing.value_or(""), width - 2, "  ");
   std::string text = fmt::format("{} tokens/s per GPU", format_count(*planned.predicted));
   if (planned.published)
-    text += fmt::format(", {:+.1f} % of the published rate", 100 * (*planned.predicted / *planned.published - 1));
+    text += fmt::format(", {} of the published rate", format_percent(*planned.predicted / *planned.published));
   if (details.predicted_low && details.predicted_high)
     text += fmt::format("; 80 % of such runs lie between {} and {} ({})", format_count(*details.predicted_low),
                         format_count(*details.predicted_high), details.interval_basis.value_or(""));
@@ -161,7 +166,8 @@ std::string render_published_row(const planner::PublishedDetails& details, size_
   std::string text =
       fmt::format("{} ({}, version {} of the data)\n", details.id, details.table, planner::k_published_version);
   for (const planner::PublishedColumn& column : planner::published_columns())
-    if (const auto found = details.cells.find(std::string(column.name)); found != details.cells.end())
+    if (const auto found = details.cells.find(std::string(column.name));
+        column.name != "id" && found != details.cells.end())
       text += render_cell(found->first, printable(found->second), column.meaning, width);
   for (const auto* list : {&planner::published_readings(), &planner::published_reaches()})
     for (const planner::PublishedColumn& word : *list)

@@ -105,6 +105,8 @@ def prepare(folder, program, source):
     put(folder, ["gpu.csv", "node1.csv", "node2.csv"], source / "tests/cli/extract/gpu.csv")
     (folder / "job.log.gz").write_bytes(gzip.compress(log.read_bytes()))
     put(folder, ["steps.jsonl"], next((folder / "output").rglob("*steps.jsonl")))
+    put(folder, ["probe.json"], source / "tests/cli/probes/h100.json")
+    put(folder, ["links.json"], source / "tests/cli/probes/h100_collectives.json")
     put(folder, ["train_spec.json"], next((folder / "output").rglob("train_spec.json")))
     trace = (source / "tests/fuzz/corpus/trace/small.json").read_bytes()
     (folder / "trace.json.gz").write_bytes(gzip.compress(trace))

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -29,6 +30,7 @@
 #include "model_files/checkpoint_reader.h"
 #include "model_files/rank_file.h"
 #include "model_files/safetensors.h"
+#include "planner/machine_from_probe.h"
 #include "planner/own_results.h"
 #include "planner/plan_validation.h"
 #include "published/validate.h"
@@ -219,6 +221,25 @@ void read_plan_parameters(std::string_view bytes, const std::string&) {
   CHECK(!planner::format_parameters(planner::parse_parameters(bytes, "fuzz.tsv")).empty());
 }
 
+// A machine that a plan can be made for: no figure is nothing, or without end.
+void read_probe(std::string_view bytes, const std::string&) {
+  constexpr const char* k_gpu =
+      R"({"gpu": "GPU", "matmul": [{"precision": "bf16", "products": [{"m": 64, "n": 64, "k": 64, )"
+      R"("flops_per_second": 1e14}]}], "memory": [{"kind": "copy", "bytes_per_second": 1e12}]})";
+  const bool is_collectives = bytes.find("\"rates\"") != std::string_view::npos;
+  planner::StatedMachine stated{
+      .network_bandwidth = 50e9, .link_bandwidth = {}, .memory_bytes = 64e9, .devices_per_node = 8};
+  if (!is_collectives) stated.link_bandwidth = 2e11;
+  std::vector<planner::ProbeFile> files = {{"fuzz.json", std::string(bytes)}};
+  if (is_collectives) files.push_back({"gpu.json", k_gpu});
+  const planner::ParameterSet& parameters = planner::built_in_parameters();
+  const planner::ProbedMachine probed = planner::parse_probed_machine(files, stated, parameters);
+  planner::Workload workload;
+  workload.family = planner::find_family(probed.machine.cores > 0 ? "native" : "megatron_core");
+  for (const planner::MachineFigure& each : planner::machine_figures(probed, parameters, workload))
+    CHECK(each.used > 0 && std::isfinite(each.used));
+}
+
 // What the fast reader takes, the ordinary one takes, and it reads the same.
 void read_result(std::string_view bytes, const std::string&) {
   const std::string text(bytes);
@@ -287,7 +308,8 @@ std::vector<FuzzTarget> make_targets() {
                                      {"manifest", "tests/fuzz/corpus/manifest", read_manifest_bytes, ""},
                                      {"model_config", "tests/fuzz/corpus/model_config", read_model_config, ""},
                                      {"published", "tests/fuzz/corpus/published", read_published, ""},
-                                     {"parameters", "tests/fuzz/corpus/parameters", read_plan_parameters, ""}};
+                                     {"parameters", "tests/fuzz/corpus/parameters", read_plan_parameters, ""},
+                                     {"probe", "tests/cli/probes", read_probe, ""}};
   for (const logs::Dialect& dialect : logs::dialects()) {
     const std::string id(dialect.id);
     targets.push_back({"log:" + id, fixtures + "/" + id, id == "tfevents" ? read_events : read_as_log, id});

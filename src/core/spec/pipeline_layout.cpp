@@ -161,7 +161,10 @@ std::string describe_place_layers(const std::vector<int64_t>& layers_of_places) 
     if (to - from > 1) text += fmt::format("{}x", to - from);
     text += std::to_string(layers_of_places[from]);
   }
-  return text;
+  constexpr size_t k_most = 28;
+  if (text.size() <= k_most) return text;
+  const auto [least, most] = std::ranges::minmax(layers_of_places);
+  return fmt::format("of {} to {}", least, most);
 }
 
 }  // namespace tprimat

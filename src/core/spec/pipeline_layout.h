@@ -33,7 +33,7 @@ std::optional<std::vector<int64_t>> list_place_layers(std::string_view text);
 // Why that text cannot cut this model into PP x VP chunks, as a sentence; empty where it can.
 std::string find_layout_fault(std::string_view text, const ModelSpec& model, int64_t pipeline, int64_t chunks);
 
-// "5+14x4+1": counts of layers, equal neighbours together.
+// "5+14x4+1": counts of layers, equal neighbours together; "of 1 to 3" where that would be long.
 std::string describe_place_layers(const std::vector<int64_t>& layers_of_places);
 
 }  // namespace tprimat

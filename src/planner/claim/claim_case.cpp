@@ -39,8 +39,7 @@ void read_counted(ClaimCase& read, const Claim& claim) {
   read.convention = convention_of(claim, read.read, read.kind);
   const double flops = flops_by(read.facts().work(), read.convention);
   read.rate = (read.teraflops ? *read.teraflops * 1e12 : *read.utilization * read.facts().peak()) / flops;
-  read.from = fmt::format("{}, counted as {}{}", read.teraflops ? "TFLOP/s per GPU" : "MFU", enum_name(read.convention),
-                          claim.convention ? "" : " (not stated)");
+  read.from = fmt::format("{}, counted as {}", read.teraflops ? "TFLOP/s per GPU" : "MFU", enum_name(read.convention));
 }
 
 // The slowest of 16-bit and low-precision products, in which a token's FLOPs run.

@@ -12,11 +12,12 @@ std::string format_rate(double rate) { return format_count(rate); }
 
 std::string render_head(const ClaimReport& r) {
   std::string text = fmt::format("{}: {}\n\n", enum_name(*r.verdict), printable(r.reason));
-  text += fmt::format("{} on {} {}, {}, sequence length {}: {} tokens/s per GPU (from {}), {} MFU\n",
-                      printable(r.model.substr(0, 60)), r.gpus > 0 ? std::to_string(r.gpus) : "?", r.gpu,
-                      enum_name(r.precision), r.sequence_length, format_rate(r.tokens_per_second_per_gpu), r.from,
-                      format_percent(r.mfu));
-  if (r.standing) text += describe_standing(*r.standing) + "\n";
+  const std::string gpus = r.gpus > 0 ? fmt::format("{} {}", r.gpus, r.gpu) : r.gpu;
+  text +=
+      fmt::format("{} on {}, {}, sequence length {}: {} tokens/s per GPU (from {})\n", printable(r.model.substr(0, 60)),
+                  gpus, enum_name(r.precision), r.sequence_length, format_rate(r.tokens_per_second_per_gpu), r.from);
+  text += r.standing ? describe_standing(*r.standing) : format_percent(r.mfu) + " MFU";
+  text += "\n";
   for (const std::string& note : r.notes) text += printable(note) + "\n";
   return text;
 }
@@ -37,18 +38,18 @@ std::string render_conventions(const ClaimReport& r) {
   return "\n" + render_text(table);
 }
 
-std::string render_range(const ExpectedRate& e) {
-  return fmt::format("{} to {} tokens/s per GPU (80 % of such trainings), {} in the middle", format_rate(e.low),
-                     format_rate(e.high), format_rate(e.middle));
+std::string render_range(const ExpectedRate& e, const std::string& basis) {
+  return fmt::format("{} to {} tokens/s per GPU, {} in the middle ({})\n", format_rate(e.low), format_rate(e.high),
+                     format_rate(e.middle), basis);
 }
 
 std::string render_expected(const ClaimReport& r) {
-  std::string text = fmt::format("\npossible:  up to {} MFU ({})\n", format_percent(r.limit_mfu, 0), r.limit_basis);
-  if (r.expected) text += fmt::format("expected:  {}; by {}\n", render_range(*r.expected), r.expected->basis);
-  if (r.planned)
-    text += fmt::format("planner:   {}; {}; {}\n", render_range(*r.planned), r.layout.value_or(""), r.planned->basis);
-  if (r.not_predicted) text += fmt::format("planner:   no figure: {}\n", printable(*r.not_predicted));
-  return text;
+  std::string text = fmt::format("\npossible  up to {} MFU: {}\n", format_percent(r.limit_mfu, 0), r.limit_basis);
+  if (r.expected) text += "expected  " + render_range(*r.expected, r.expected->basis);
+  if (r.planned) text += "planner   " + render_range(*r.planned, r.layout.value_or(""));
+  if (r.planned && !r.planned->basis.empty()) text += fmt::format("          its range: {}\n", r.planned->basis);
+  if (r.not_predicted) text += fmt::format("planner   no figure: {}\n", printable(*r.not_predicted));
+  return text + (r.expected ? "80 % of such trainings are in these ranges.\n" : "");
 }
 
 std::string render_nearest(const ClaimReport& r) {
@@ -59,7 +60,7 @@ std::string render_nearest(const ClaimReport& r) {
                           each.differences.empty() ? "in nothing stated" : join(each.differences, ", ")});
   std::string rank;
   if (r.rank && r.standing)
-    rank = fmt::format("rank {} of {} with the published runs of its kind (same GPU, precision and kind of model)\n",
+    rank = fmt::format("rank {} of {} among the published runs of its kind: same GPU, precision and kind of model\n",
                        *r.rank, r.standing->rows + 1);
   return "\n" + render_text(table) + rank;
 }

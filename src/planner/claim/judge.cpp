@@ -69,11 +69,11 @@ std::vector<NearRun> near_runs(const std::vector<Neighbour>& nearest) {
 }
 
 // Weights, gradients and moments in the narrowest formats that trainings use: bytes per parameter.
-constexpr double k_least_bytes = 4, k_least_adapter_bytes = 0.5;
+constexpr double k_min_bytes = 4, k_min_adapter_bytes = 0.5;
 
 std::string lacks_memory(const RunFacts& facts, const PublishedRow& row) {
   if (facts.gpus < 1 || row.cell("notes").find("ffload") != std::string::npos) return "";
-  const double least = facts.parameters * (facts.trains_adapters ? k_least_adapter_bytes : k_least_bytes);
+  const double least = facts.parameters * (facts.trains_adapters ? k_min_adapter_bytes : k_min_bytes);
   const double have = facts.machine.memory_bytes * static_cast<double>(facts.gpus);
   if (least <= have) return "";
   return fmt::format("its parameters need at least {} for weights, gradients and optimizer; {} {} {} {}",
@@ -158,6 +158,14 @@ void fill_suspicions(ClaimReport& report, const Judgement& judged) {
       report.suspicions.push_back(each);
 }
 
+void fill_notes(ClaimReport& report, const ClaimCase& claim) {
+  for (const std::string& each : claim.read.planned.assumptions) report.notes.push_back("assumed: " + each);
+  if (claim.is_counted() && !claim.convention_stated)
+    report.notes.push_back(fmt::format("assumed: FLOPs counted as {}", enum_name(claim.convention)));
+  if (!claim.facts().precision_stated)
+    report.notes.push_back(fmt::format("assumed: {}", enum_name(claim.facts().precision)));
+}
+
 void fill_facts(ClaimReport& report, const ClaimCase& claim) {
   const RunFacts& facts = claim.facts();
   report.gpu = facts.machine.id;
@@ -169,7 +177,7 @@ void fill_facts(ClaimReport& report, const ClaimCase& claim) {
   const MfuLimit limit = limit_of(facts);
   report.limit_mfu = limit.mfu, report.limit_basis = limit.basis;
   report.conventions = convention_lines(claim);
-  for (const std::string& each : claim.read.planned.assumptions) report.notes.push_back("assumed: " + each);
+  fill_notes(report, claim);
 }
 
 void fill_expected(ClaimReport& report, Judgement& judged, const std::optional<RateBelief>& published) {

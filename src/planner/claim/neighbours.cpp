@@ -15,6 +15,7 @@ namespace {
 constexpr double k_same = 0.12;
 constexpr double k_framework = 0.10, k_release_of_family = 0.05;
 constexpr double k_model = 0.08, k_per_size = 0.10;  // another model; per factor e of its active parameters
+constexpr double k_per_expert_width = 0.18;          // per factor e of an expert's weights
 constexpr double k_precision = 0.30, k_half_formats = 0.02;
 constexpr double k_part = 0.12, k_architecture = 0.30, k_vendor = 0.45;
 constexpr double k_per_doubled_gpus = 0.025, k_per_doubled_length = 0.06;
@@ -43,10 +44,19 @@ class Differences {
 double log_ratio(double a, double b) { return a > 0 && b > 0 ? std::fabs(std::log(a / b)) : 0; }
 double doublings(double a, double b) { return log_ratio(a, b) / std::log(2.0); }
 
+// Narrow experts keep products small and send more per FLOP.
+double experts_apart(const ModelSpec& claim, const ModelSpec& run) {
+  if (!claim.experts || !run.experts) return 0;
+  const auto width = [](const ModelSpec& m) {
+    return static_cast<double>(m.experts->ffn_hidden_size) * static_cast<double>(m.hidden_size);
+  };
+  return k_per_expert_width * log_ratio(width(claim), width(run));
+}
+
 void compare_models(Differences& found, const RunFacts& claim, const RunFacts& run) {
   if (claim.shape.name == run.shape.name && claim.parameters == run.parameters) return;
   const double apart = log_ratio(claim.active_parameters, run.active_parameters);
-  found.add(std::hypot(k_model, k_per_size * apart),
+  found.add(std::hypot(k_model, std::hypot(k_per_size * apart, experts_apart(claim.shape, run.shape))),
             fmt::format("{} ({} parameters)", printable(run.model.substr(0, 40)), format_si(run.parameters, "")));
 }
 
@@ -78,7 +88,8 @@ void compare_sizes(Differences& found, const RunFacts& claim, const RunFacts& ru
 void compare_programs(Differences& found, const RunFacts& claim, const RunFacts& run) {
   if (claim.framework == run.framework) return;
   const bool alike = claim.family != nullptr && claim.family == run.family;
-  const std::string name = printable(run.framework.substr(0, 30));
+  const std::string name =
+      run.framework.empty() ? "program not stated" : "by " + printable(run.framework.substr(0, 30));
   if (claim.framework.empty() || run.framework.empty())
     found.add(k_unstated, name);
   else

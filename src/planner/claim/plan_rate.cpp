@@ -11,8 +11,8 @@
 namespace tprimat::planner {
 namespace {
 
-constexpr double k_tenth = 1.2816;       // of a normal distribution, in standard deviations
-constexpr double k_least_spread = 0.05;  // no prediction is better
+constexpr double k_tenth = 1.2816;     // of a normal distribution, in standard deviations
+constexpr double k_min_spread = 0.05;  // no prediction is better
 // Where no interval is known: by whether measurements of the architecture stand behind the figure.
 constexpr double k_measured_spread = 0.12, k_unknown_spread = 0.4;
 // Published layouts are seldom the planner's best: trainings in the best one may be slower.
@@ -21,7 +21,7 @@ constexpr double k_best_layout = 0.92, k_best_spread = 0.12;
 RateBelief belief_of(double rate, const PredictionInterval& interval, bool measured) {
   if (!interval.is_known()) return {rate, measured ? k_measured_spread : k_unknown_spread};
   const double spread = std::log(interval.high / interval.low) / (2 * k_tenth);
-  return {rate / std::sqrt(interval.low * interval.high), std::max(k_least_spread, spread)};
+  return {rate / std::sqrt(interval.low * interval.high), std::max(k_min_spread, spread)};
 }
 
 bool is_measured(const Workload& workload, const Machine& machine, const ParameterSet& parameters) {

@@ -52,7 +52,14 @@ std::string read_number_format(ReadFacts& read, const PublishedRow& row) {
   return "";
 }
 
-std::string read_shape(ReadFacts& read, const std::optional<ModelSpec>& shape) {
+// The planner finds shapes of a parameter count and a hidden size, too.
+std::optional<ModelSpec> planned_shape(const PublishedWorkload& planned) {
+  const bool read = planned.missing.empty() || planned.missing == "no rate";
+  return read ? std::optional(planned.workload.shape) : std::nullopt;
+}
+
+std::string read_shape(ReadFacts& read, const std::optional<ModelSpec>& stated) {
+  const auto shape = stated || read.inputs.shape ? stated : planned_shape(read.planned);
   if (shape) read.inputs.shape = shape, read.inputs.vocabulary_known = true;
   if (!read.inputs.shape) return read.inputs.missing.empty() ? "no model shape" : read.inputs.missing;
   RunFacts& facts = read.facts;

@@ -10,7 +10,7 @@ namespace tprimat::planner {
 namespace {
 
 // How often a claim is right, and how often each mistake is made, by judgement.
-constexpr double k_right = 0.6;
+constexpr double k_right = 0.35;
 // Claims well above all that is published are right less often.
 constexpr double k_record = 1.15, k_record_right = 0.4;
 

@@ -96,7 +96,7 @@ class Residuals {
     const std::string_view scope = std::string_view(each.name).substr(at + 1);
     if (scope.starts_with(k_machine_scope)) return scope == machine_scope(observation.machine);
     return scope == observation.machine.architecture || scope == observation.workload.family->id ||
-           scope == observation.workload.release;
+           scope == observation.workload.release || scope == observation.workload.shape.name;
   }
   // A parameter that no observation feels keeps its value.
   bool moves_any(size_t index) {
@@ -170,8 +170,7 @@ ParameterSet calibrate(ParameterSet priors, const std::vector<Observation>& obse
   priors.drop_machines();
   const ParameterSet before = priors;
   priors.reset();
-  for (const Observation& each : observations)
-    if (!each.workload.release.empty()) priors.add_release(each.workload.release);
+  for (const Observation& each : observations) priors.add_factors(each.workload);
   return fit_parameters(before, std::move(priors), observations, k_noise).parameters;
 }
 

@@ -103,7 +103,8 @@ double time_expert_tensor(const Workload& workload, const Rates& r, const Routed
 // The GPU waits where kernels take less time than launching them; a layer has both, so the step from one to the other
 // is smooth.
 double wait_for_launches(double computed, double launches) {
-  return std::cbrt(computed * computed * computed + launches * launches * launches) - computed;
+  constexpr double k_power = 1.5;
+  return std::pow(std::pow(computed, k_power) + std::pow(launches, k_power), 1 / k_power) - computed;
 }
 
 }  // namespace
@@ -126,8 +127,9 @@ void add_experts(LayerTime& layer, const Workload& workload, const Machine& mach
                           time_expert_tensor(workload, rates, routed);
   layer.experts = {2 * exchange, 2 * exchange};
   const Phases computed = layer.total();
-  layer.elementwise.forward += wait_for_launches(computed.forward, rates.expert_launch);
-  layer.elementwise.backward += wait_for_launches(computed.backward, 2 * rates.expert_launch);
+  const double launches = rates.expert_launch + routed.local * rates.cast_launch;
+  layer.elementwise.forward += wait_for_launches(computed.forward, launches);
+  layer.elementwise.backward += wait_for_launches(computed.backward, 2 * launches);
 }
 
 }  // namespace tprimat::planner

@@ -227,8 +227,8 @@ void visit_chunks(const Workload& workload, int64_t stage, const Visit& visit) {
   const auto kinds = [&](int64_t chunk, int64_t first, int64_t count) {
     const int64_t experts =
         m.experts ? expert_layers_before(*m.experts, first + count) - expert_layers_before(*m.experts, first) : 0;
-    const bool last = stage == layout.pipeline - 1 && chunk == layout.chunks - 1;
-    visit(chunk, StageLayers{count - experts, experts, last ? m.prediction_layers.value_or(0) : 0});
+    const bool predicts = chunk * layout.pipeline + stage == workload.prediction_place();
+    visit(chunk, StageLayers{count - experts, experts, predicts ? m.prediction_layers.value_or(0) : 0});
   };
   for (int64_t chunk = 0; chunk < layout.chunks; ++chunk) {
     const int64_t place = chunk * layout.pipeline + stage;

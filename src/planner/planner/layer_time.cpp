@@ -205,13 +205,16 @@ LayerTime time_layer(const Workload& workload, const Machine& machine, const Rat
 }
 
 EndsTime time_ends(const Workload& workload, const Rates& r) {
-  constexpr double k_logit_bytes = 14;      // logits written, their maximum and sum taken, gradient written
+  constexpr double k_logit_bytes = 14;  // logits written, their maximum and sum taken, gradient written
+  // Written in 16 bits and read in fp32, maximum, difference, exponent, sum, quotient and gradient each by itself
+  // (megatron/core/tensor_parallel/cross_entropy.py)
+  constexpr double k_plain_logit_bytes = 54;
   constexpr double k_embedding_bytes = 12;  // rows read and written, and their gradients
   const Dimensions d = dimensions_of(workload, LayerKind::dense);
   const double columns = static_cast<double>(workload.shape.vocab_size) / d.tensor;
   EndsTime ends;
   ends.head = time_linear(workload, d.tokens, columns, d.hidden, {r.product_16, r.saturation_16, r.misaligned});
-  ends.head.backward += d.tokens * columns * k_logit_bytes / r.memory;
+  ends.head.backward += d.tokens * columns * (workload.plain_loss ? k_plain_logit_bytes : k_logit_bytes) / r.memory;
   ends.embedding.backward = d.tokens * d.hidden * k_embedding_bytes / r.memory;
   ends.prediction = ends.head + time_linear(workload, d.tokens, d.hidden / d.tensor, 2 * d.hidden, r.low());
   return ends;

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "planner/stage_cuts.h"
-
 namespace tprimat::planner {
 namespace {
 
@@ -80,11 +78,11 @@ bool is_worth_listing(const std::vector<int64_t>& layers) {
   return std::ranges::any_of(layers, [&](int64_t each) { return each != layers.front(); });
 }
 
-Cut listed_cut(const PlanRequest& request, int64_t pipeline) {
+Cut listed_cut(const PlanRequest& request, const PartWeights& weights, int64_t pipeline) {
   Cut cut{pipeline, request.shape.num_layers};
   for (const int64_t chunks : {1, 2, 3, 4, 6, 8, 12, 16}) {
     if (pipeline * chunks > request.shape.num_layers + 1) break;
-    std::vector<int64_t> layers = cut_evenly(request.shape, request.sequence_length, pipeline, chunks);
+    std::vector<int64_t> layers = cut_evenly(request.shape, weights, pipeline, chunks);
     if (is_worth_listing(layers)) cut.listed.emplace(chunks, std::move(layers));
   }
   return cut;
@@ -92,18 +90,26 @@ Cut listed_cut(const PlanRequest& request, int64_t pipeline) {
 
 // A dense model is cut by the rule where the rule can; a sparse one, whose layers and ends weigh differently, may be
 // cut better.
-void add_listed_cuts(const PlanRequest& request, std::vector<Cut>& all) {
+void add_listed_cuts(const PlanRequest& request, const PartWeights& weights, std::vector<Cut>& all) {
   if (!request.family->explicit_stages || !pipelines(request)) return;
   for (const int64_t each : divisors(request.gpus, request.shape.num_layers)) {
     const bool by_rule = std::ranges::any_of(all, [&](const Cut& cut) { return cut.pipeline == each; });
     if (each == 1 || (by_rule && !request.shape.is_sparse())) continue;
-    if (Cut cut = listed_cut(request, each); !cut.listed.empty()) all.push_back(std::move(cut));
+    if (Cut cut = listed_cut(request, weights, each); !cut.listed.empty()) all.push_back(std::move(cut));
   }
+}
+
+// The fused exchanges are for experts on other ranks; torchtitan has its one without tensor parallelism.
+bool suits_dispatcher(const PlanRequest& request, const Layout& layout, const ExpertSizes& sizes) {
+  if (request.dispatcher != Dispatcher::deepep && request.dispatcher != Dispatcher::hybridep) return true;
+  if (request.family->fully_sharded) return sizes.ranks > 1 && layout.tensor == 1;
+  return sizes.ranks * sizes.tensor > 1;
 }
 
 // Whether the ranks of the stage can share a layer's experts so. torchtitan's groups of experts are whole groups of
 // context and tensor parallelism, and without EP it splits experts as it splits the rest (parallel_dims.py).
 bool suits_mesh(const PlanRequest& request, const Layout& layout, const ExpertSizes& sizes) {
+  if (!suits_dispatcher(request, layout, sizes)) return false;
   if (!request.family->fully_sharded) return true;
   if (sizes.ranks == 1) return sizes.tensor == layout.tensor;
   const int64_t inner = layout.context * (sizes.tensor == 1 ? layout.tensor : 1);
@@ -129,12 +135,12 @@ std::vector<ExpertSizes> expert_sizes(const PlanRequest& request, const Layout& 
 
 }  // namespace
 
-LayoutSpace::LayoutSpace(const PlanRequest& request)
+LayoutSpace::LayoutSpace(const PlanRequest& request, const PartWeights& weights)
     : request_(request),
       tensors_(tensor_sizes(request)),
       contexts_(context_sizes(request)),
       cuts_(cuts_by_rule(request)) {
-  add_listed_cuts(request, cuts_);
+  add_listed_cuts(request, weights, cuts_);
 }
 
 void LayoutSpace::visit(const Visit& visit) const {
@@ -159,10 +165,15 @@ void LayoutSpace::visit_grid(int64_t tensor, int64_t context, const Cut& cut, co
   }
 }
 
-// src/suite/launch/tita.cpp: FSDP2 is what mixes precisions, and TP and CP cut a sequence into even parts.
+// src/suite/launch/tita.cpp: FSDP2 is what mixes precisions, and TP and CP cut a sequence into even parts. Its Qwen 3
+// has no pipeline, its gpt-oss neither that nor context parallelism.
 bool LayoutSpace::suits_torchtitan(const Layout& layout) const {
+  const ModelSpec& m = request_.shape;
   const int64_t parts = 2 * layout.tensor * layout.context;
-  const bool tied = request_.shape.tied_embeddings && layout.pipeline > 1;
+  const bool qwen3 = !m.latent_attention && (m.qk_norm || m.head_dim * m.num_attention_heads != m.hidden_size);
+  const bool gpt_oss = m.attention_sinks.value_or(false);
+  if ((qwen3 && layout.pipeline > 1) || (gpt_oss && layout.pipeline * layout.context > 1)) return false;
+  const bool tied = m.tied_embeddings && layout.pipeline > 1;
   return request_.sequence_length % parts == 0 && !tied &&
          (layout.data * layout.context > 1 || layout.tensor * layout.pipeline == 1);
 }

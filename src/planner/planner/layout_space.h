@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "planner/search.h"
+#include "planner/stage_cuts.h"
 
 namespace tprimat::planner {
 
@@ -24,7 +25,8 @@ struct ExpertSizes {
 // The legal layouts of a request; see search_layouts().
 class LayoutSpace {
  public:
-  explicit LayoutSpace(const PlanRequest& request);  // which must outlive it
+  // `weights`: by which stages are balanced. The request must outlive the space.
+  LayoutSpace(const PlanRequest& request, const PartWeights& weights);
 
   // Layers of each chunk, where they are listed; else nullptr. They live as long as the space.
   using Visit = std::function<void(const Layout&, const std::vector<int64_t>*)>;

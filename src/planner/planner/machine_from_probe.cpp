@@ -34,8 +34,8 @@ struct ProbeReports {
 }
 
 void require_rate(const std::string& path, const std::string& of, double rate) {
-  constexpr double k_max = 1e21;
-  if (!(rate > 0 && rate < k_max)) refuse(path, fmt::format("holds no sound figure of {}", printable(of)));
+  constexpr double k_min = 1, k_max = 1e21;
+  if (!(rate >= k_min && rate < k_max)) refuse(path, fmt::format("holds no sound figure of {}", printable(of)));
 }
 
 void check_rates(const std::string& path, const ProbeReport& report) {
@@ -54,6 +54,7 @@ void check_rates(const std::string& path, const GpuProbeReport& report) {
       for (const int64_t size : {each.m, each.n, each.k}) require_rate(path, of, static_cast<double>(size));
       require_rate(path, of, each.flops_per_second);
     }
+  if (report.gpu.empty()) refuse(path, "names no GPU");
   for (const GpuTransferRate& each : report.memory) require_rate(path, each.kind, each.bytes_per_second);
   if (report.memory_bytes) require_rate(path, "memory_bytes", *report.memory_bytes);
 }
@@ -80,8 +81,9 @@ Report read_report(const Json& json, const std::string& path) {
   return report;
 }
 
-void read_one(const std::string& path, ProbeReports& reports) {
-  const Json json = parse_json(read_file(path), path);
+void read_one(const ProbeFile& file, ProbeReports& reports) {
+  const std::string& path = file.path;
+  const Json json = parse_json(file.text, path);
   const auto has = [&](std::string_view key) { return json.is_object() && json.find(key) != nullptr; };
   reports.path = path;
   if (has("cpu") && has("models"))
@@ -100,9 +102,9 @@ void read_one(const std::string& path, ProbeReports& reports) {
   }
 }
 
-ProbeReports read_reports(const std::vector<std::string>& paths) {
+ProbeReports read_reports(const std::vector<ProbeFile>& files) {
   ProbeReports reports;
-  for (const std::string& path : paths) read_one(path, reports);
+  for (const ProbeFile& file : files) read_one(file, reports);
   if (reports.processor && !reports.gpus.empty())
     refuse(reports.path, "is of another kind of device than the report before it", "give reports of one machine");
   if (!reports.processor && reports.gpus.empty())
@@ -177,8 +179,14 @@ class GpuReader {
     probed_.catalogue = part;
     machine_ = part.value_or(Machine{});
     if (!part) machine_.id = printable(first().gpu.substr(0, 64)), machine_.gpus_per_domain = 0;
-    if (bytes) machine_.memory_bytes = *bytes;
-    probed_.measures_memory = bytes.has_value();
+    const bool is_busy = bytes && part && *bytes < k_idle_share * part->memory_bytes;
+    if (is_busy)
+      note(
+          fmt::format("only {} of the GPU's memory was free when it was measured: it is the catalogue's, and the rates "
+                      "may be too low",
+                      format_gb(*bytes)));
+    probed_.measures_memory = bytes && !is_busy;
+    if (probed_.measures_memory) machine_.memory_bytes = *bytes;
     if (stated().memory_bytes) machine_.memory_bytes = *stated().memory_bytes;
   }
 
@@ -246,11 +254,16 @@ class GpuReader {
                          printable(report.device->substr(0, 64)), printable(first().gpu.substr(0, 64))),
              "give reports of one machine");
     if (machine_.gpus_per_domain == 0) machine_.gpus_per_domain = report.ranks;
-    if (report.ranks != machine_.gpus_per_domain)
+    // Through a switch, all links of a GPU serve any of its peers.
+    const bool is_switched = probed_.catalogue && machine_.mesh_links == 0 && machine_.pair_bandwidth == 0;
+    if (report.ranks > machine_.gpus_per_domain || (report.ranks < machine_.gpus_per_domain && !is_switched))
       return note(
-          fmt::format("the collectives between {} GPUs say nothing of a node's {}: their links are the "
+          fmt::format("the collectives were between {} GPUs, but the fast links join {}: they are the "
                       "catalogue's",
                       report.ranks, machine_.gpus_per_domain));
+    if (report.ranks < machine_.gpus_per_domain)
+      note(fmt::format("the collectives were between {} of the {} GPUs that the fast links join", report.ranks,
+                       machine_.gpus_per_domain));
     double seconds = 0, count = 0;
     for (const CollectiveKind kind :
          {CollectiveKind::all_reduce, CollectiveKind::all_gather, CollectiveKind::reduce_scatter})
@@ -281,6 +294,7 @@ class GpuReader {
                     machine_.id, format_percent(share, 0)));
   }
 
+  static constexpr double k_idle_share = 0.9;
   static constexpr double k_usual_intensity = 300;  // FLOPs per byte, where the bandwidth is missing too
 
   const ProbeReports& reports_;
@@ -324,7 +338,7 @@ ProbedMachine read_processor(const ProbeReports& reports, const StatedMachine& s
 bool is_gpu_probe(const std::string& path) {
   try {
     ProbeReports reports;
-    read_one(path, reports);
+    read_one({path, read_file(path)}, reports);
     return !reports.processor;
   } catch (const Error&) {
     return false;
@@ -334,7 +348,14 @@ bool is_gpu_probe(const std::string& path) {
 ProbedMachine read_probed_machine(const std::vector<std::string>& paths, const StatedMachine& stated,
                                   const ParameterSet& parameters) {
   if (paths.empty()) throw Error(Problem{"names no file", k_option, "give the output of tprimat probe --json"});
-  const ProbeReports reports = read_reports(paths);
+  std::vector<ProbeFile> files;
+  for (const std::string& path : paths) files.push_back({path, read_file(path)});
+  return parse_probed_machine(files, stated, parameters);
+}
+
+ProbedMachine parse_probed_machine(const std::vector<ProbeFile>& files, const StatedMachine& stated,
+                                   const ParameterSet& parameters) {
+  const ProbeReports reports = read_reports(files);
   if (reports.processor) return read_processor(reports, stated);
   return GpuReader(reports, stated, parameters).read();
 }

@@ -37,6 +37,13 @@ struct ProbedMachine {
 ProbedMachine read_probed_machine(const std::vector<std::string>& paths, const StatedMachine& stated,
                                   const ParameterSet& parameters);
 
+// The same of the files' texts.
+struct ProbeFile {
+  std::string path, text;
+};
+ProbedMachine parse_probed_machine(const std::vector<ProbeFile>& files, const StatedMachine& stated,
+                                   const ParameterSet& parameters);
+
 // Whether the file holds what `tprimat probe --json` says of a GPU or of collectives. Never throws.
 bool is_gpu_probe(const std::string& path);
 

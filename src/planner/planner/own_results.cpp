@@ -51,6 +51,9 @@ TrainSpec spec_of(const RunResult& result) {
   spec.parallel.zero_stage = std::clamp<int64_t>(layout.zero_stage.value_or(0), 0, 3);
   spec.parallel.sequence_parallel = layout.sequence_parallel.value_or(false);
   spec.parallel.ends_as_layers = layout.embedding_and_loss_as_layers.value_or(false);
+  spec.parallel.expert = layout.expert_model_parallel_size,
+  spec.parallel.expert_tensor = layout.expert_tensor_parallel_size;
+  if (result.experts) spec.routing = result.experts->routing, spec.dispatcher = result.experts->dispatcher;
   spec.micro_batch_size = *result.training_config.micro_batch_size;
   spec.global_batch_size = *result.training_config.global_batch_size;
   spec.sequence_length = *result.training_config.sequence_length;
@@ -70,6 +73,15 @@ bool is_whole(const ModelSpec& m) {
                              m.num_key_value_heads, m.head_dim, m.vocab_size})
     if (!is_known(each)) return false;
   return true;
+}
+
+// Of a sparse model, whose further figures are not checked one by one.
+bool has_sound_experts(const RunResult& result) {
+  const ModelSpec& model = *result.model_info.shape;
+  if (!model.experts && !model.latent_attention) return true;
+  const int64_t ranks = result.parallelism_config.expert_model_parallel_size.value_or(1);
+  const int64_t tensor = result.parallelism_config.expert_tensor_parallel_size.value_or(1);
+  return check_model(model, "").empty() && is_known(ranks) && is_known(tensor) && ranks * tensor <= ranks_of(result);
 }
 
 // In floating point: what foreign files state may pass any whole number.
@@ -93,6 +105,7 @@ std::string lacking(const RunResult& result) {
   if (result.status != RunStatus::complete) return fmt::format("a run with status {}", enum_name(result.status));
   if (!result.framework || !result.platform) return "no framework";
   if (!result.model_info.shape || !is_whole(*result.model_info.shape)) return "no model shape";
+  if (!has_sound_experts(result)) return "no sound experts";
   if (!is_known(t.global_batch_size)) return "no global batch size";
   if (!is_known(t.micro_batch_size)) return "no micro-batch size";
   if (!is_known(t.sequence_length)) return "no sequence length";

@@ -155,19 +155,20 @@ void ParameterSet::reset() {
 }
 
 bool ParameterSet::replace(const PlanParameter& parameter) {
-  constexpr std::string_view k_release = "release@";
-  if (parameter.name.starts_with(k_release)) add_release(parameter.name.substr(k_release.size()));
   const size_t scope = parameter.name.find('@');
-  if (scope != std::string::npos && parameter.name.substr(scope + 1).starts_with(k_machine_scope)) add(parameter);
+  const bool factor = parameter.name.starts_with("release@") || parameter.name.starts_with("model@");
+  if (factor || (scope != std::string::npos && parameter.name.substr(scope + 1).starts_with(k_machine_scope)))
+    add(parameter);
   const auto found = index_.find(parameter.name);
   if (found == index_.end()) return false;
   parameters_[found->second] = parameter;
   return true;
 }
 
-void ParameterSet::add_release(const std::string& name) {
+void ParameterSet::add_factors(const Workload& workload) {
   constexpr double k_spread = 0.05;
-  add({"release@" + name, 1, 1, k_spread, 0.5, 2, ""});
+  if (!workload.release.empty()) add({"release@" + workload.release, 1, 1, k_spread, 0.5, 2, ""});
+  if (!workload.shape.name.empty()) add({"model@" + workload.shape.name, 1, 1, k_spread, 0.5, 2, ""});
 }
 
 void ParameterSet::add(const PlanParameter& parameter) {
@@ -271,8 +272,11 @@ void resolve_experts(Rates& rates, const ParameterSet& p, const Machine& machine
   rates.grouped_saturation = p.at("grouped_saturation");
   rates.routed_bytes = p.at("routed_bytes");
   rates.expert_launch = p.scoped("expert_launch", family, 0);
+  const bool narrow = workload.precision == PlanPrecision::fp8 || workload.precision == PlanPrecision::fp4;
+  rates.cast_launch = narrow ? p.at("cast_launch") : 0;
   if (workload.graphs == Graphs::parts) rates.expert_launch *= p.at("graph_share");
-  if (workload.graphs == Graphs::whole) rates.expert_launch *= p.at("whole_graph_share");
+  if (workload.graphs == Graphs::whole)
+    rates.expert_launch *= p.at("whole_graph_share"), rates.cast_launch *= p.at("whole_graph_share");
   rates.token_link = machine.link_bandwidth * share_of(p, machine, fused ? "fused_token_link" : "token_link", 1);
   rates.token_network = machine.network_bandwidth * p.at(fused ? "fused_token_network" : "token_network");
   rates.expert_overlap = workload.overlaps_experts ? p.at("expert_overlap") : 0;
@@ -295,7 +299,8 @@ Rates resolve_rates(const ParameterSet& p, const Machine& machine, const Workloa
   rates.step_start = p.scoped("step_start", family, 0);
   rates.node_start = p.scoped("node_start", family, 0);
   rates.straggling = p.scoped("straggling", family, 0);
-  rates.scale = p.scoped("scale", family, 1) * p.scoped("release", workload.release, 1);
+  rates.scale = p.scoped("scale", family, 1) * p.scoped("release", workload.release, 1) *
+                p.scoped("model", workload.shape.name, 1);
   resolve_experts(rates, p, machine, workload);
   if (workload.family->own_trainer) rates.native = resolve_native_rates(p, machine, workload);
   return rates;

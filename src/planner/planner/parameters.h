@@ -39,7 +39,8 @@ class ParameterSet {
   void reset();                                  // every value to its prior
   bool replace(const PlanParameter& parameter);  // false where there is none of that name; a machine's own is added
   void add(const PlanParameter& parameter);      // unless one of that name is there
-  void add_release(const std::string& name);     // a scalar "release@<name>" about 1, unless it is there
+  // Factors about 1 of the workload's release and model, "release@26.04" and "model@qwen3_8b", unless they are there.
+  void add_factors(const Workload& workload);
 
  private:
   std::vector<PlanParameter> parameters_;
@@ -125,6 +126,7 @@ struct Rates {
   double routed_bytes = 0;        // elements moved per element of a token's copy for an expert, forward
   double expert_launch =
       0;  // seconds that launching a layer with experts takes, forward; as long as the GPU computes, or longer
+  double cast_launch = 0;     // more of them for each expert of the rank whose inputs are converted to FP8 or FP4
   double token_link = 0;      // bytes/s of exchanges of tokens inside a domain
   double token_network = 0;   // and between domains
   double expert_overlap = 0;  // share of these exchanges that hides

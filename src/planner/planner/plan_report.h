@@ -96,7 +96,7 @@ struct PlanReport {
         field("legal", &P::legal, "legal layouts for model, batch and GPUs"),
         field("fitting", &P::fitting, "legal layouts that fit into memory"),
         field("memory_bytes", &P::memory_bytes, "of one GPU"),
-        field("memory_source", &P::memory_source, "configuration key that sets it; empty: the catalogue"),
+        field("memory_source", &P::memory_source, "what states it, such as a configuration key; empty: the catalogue"),
         field("calibrated", &P::calibrated, "fitted to measurements of this architecture"),
         field("interval", &P::interval, "80 % interval of the step times, relative to the predicted ones"),
         field("ranked", &P::ranked, "layouts, fastest first"),

@@ -56,8 +56,11 @@ std::string render_sweeps(const ValidationReport& report) {
       text.rows.push_back({printable(table.table), printable(family.of), std::to_string(family.rows),
                            fmt::format("{:.2f}", family.spearman), format_percent(family.best_behind)});
   if (text.rows.empty()) return "";
-  text.rows.push_back({"together", fmt::format("median of {} sweeps", report.ranking.sweeps), "",
-                       fmt::format("{:.2f}", *report.ranking.median_spearman), ""});
+  const auto add_median = [&](const std::string& of, double spearman) {
+    text.rows.push_back({"together", "median of " + of, "", fmt::format("{:.2f}", spearman), ""});
+  };
+  for (const auto& [kind, spearman] : report.ranking.by_kind) add_median(kind + " models", spearman);
+  add_median(fmt::format("all {} sweeps", report.ranking.sweeps), *report.ranking.median_spearman);
   return "\n" + render_text(text);
 }
 

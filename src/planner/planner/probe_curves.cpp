@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/check.h"
 #include "planner/step_time.h"
@@ -25,8 +26,9 @@ CurveFit fit_rate(const std::vector<ProductPoint>& points, double saturation, st
   constexpr double k_noise = 0.03;
   double mean = 0;
   for (const ProductPoint& each : points) mean += large_rate(each, saturation) / static_cast<double>(points.size());
-  if (peak) mean = std::min(mean, std::log(*peak));
-  CurveFit fit{{std::exp(mean), saturation}, 0};
+  const double rate = std::min(std::exp(mean), peak.value_or(std::numeric_limits<double>::infinity()));
+  mean = std::log(rate);
+  CurveFit fit{{rate, saturation}, 0};
   for (const ProductPoint& each : points) fit.cost += std::pow((large_rate(each, saturation) - mean) / k_noise, 2);
   return fit;
 }

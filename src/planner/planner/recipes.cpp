@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/check.h"
+#include "planner/usual_settings.h"
 #include "spec/tsv_rows.h"
 
 namespace tprimat::planner {
@@ -35,7 +36,7 @@ PublishedRecipe parse_recipe(const TsvRow& row) {
   recipe.first = row.at("first"), recipe.last = row.at("last");
   recipe.model = fold_name(row.at("model")), recipe.gpu = row.at("gpu"), recipe.precision = row.at("precision");
   recipe.tuning = parse_task(row.at("task"));
-  recipe.gpus = count_of(row, "gpus");
+  recipe.gpus = count_of(row, "gpus"), recipe.global_batch = count_of(row, "gbs");
   Layout& layout = recipe.layout;
   layout.tensor = count_of(row, "tp"), layout.pipeline = count_of(row, "pp"), layout.chunks = count_of(row, "vp");
   layout.context = count_of(row, "cp"), layout.expert = count_of(row, "ep"), layout.micro_batch = count_of(row, "mbs");
@@ -55,10 +56,11 @@ const std::vector<PublishedRecipe>& recipes() {
   return loaded;
 }
 
-// "26.02.01" before "26.04": each part has two digits.
+// 0: it holds for the release; 1: for later ones, 2: for earlier ones.
 int release_steps(const std::string& release, const PublishedRecipe& recipe) {
-  if (release < recipe.first) return 1;
-  return release > recipe.last && !release.starts_with(recipe.last) ? 2 : 0;
+  const int64_t number = release_number(release);
+  if (number < release_number(recipe.first)) return 1;
+  return number > release_number(recipe.last) ? 2 : 0;
 }
 
 // How well a recipe's precision is the row's; 0: not at all.
@@ -75,8 +77,9 @@ int precision_score(const PublishedRow& row, const Workload& workload, const std
 int layout_score(const Workload& workload, const PublishedRecipe& recipe) {
   const Layout &l = workload.layout, &r = recipe.layout;
   if (l.tensor != r.tensor || l.pipeline != r.pipeline || l.context != r.context || l.expert != r.expert) return -1;
-  const bool same_size = recipe.gpus == l.num_gpus();
-  return (l.micro_batch == r.micro_batch ? 2 : 0) + (l.chunks == r.chunks ? 1 : 0) + (same_size ? 2 : 0);
+  const bool same_size = recipe.gpus == l.num_gpus(), same_batch = recipe.global_batch == workload.global_batch;
+  return (same_batch ? 3 : 0) + (l.micro_batch == r.micro_batch ? 2 : 0) + (l.chunks == r.chunks ? 1 : 0) +
+         (same_size ? 2 : 0);
 }
 
 }  // namespace
@@ -88,7 +91,8 @@ PublishedRow complete_by_recipe(PublishedWorkload& read, const PublishedRow& row
   const PublishedRecipe* recipe = find_recipe(row, workload, read.machine, read_inputs(row).tuning);
   if (recipe == nullptr) return complete;
   if (workload.graphs == Graphs::none) workload.graphs = recipe->graphs;
-  if (!workload.dispatcher) workload.dispatcher = recipe->dispatcher;
+  if (!workload.dispatcher && workload.shape.experts)
+    workload.dispatcher = recipe->dispatcher.value_or(Dispatcher::alltoall);
   workload.overlaps_experts = workload.overlaps_experts || recipe->overlaps_experts;
   if (row.cell("recompute").empty() && !recipe->recompute.empty()) {
     const bool layers = recipe->recompute.ends_with(" layers");

@@ -14,8 +14,8 @@ struct PublishedRecipe {
   std::string first, last;  // releases: "26.02.01"
   std::string model, gpu, precision;
   TuningKind tuning = TuningKind::none;
-  int64_t gpus = 0;  // 0: not stated
-  Layout layout;     // as far as a recipe states it
+  int64_t gpus = 0, global_batch = 0;  // 0: not stated
+  Layout layout;                       // as far as a recipe states it
   Graphs graphs = Graphs::none;
   std::optional<Dispatcher> dispatcher;
   bool overlaps_experts = false;

@@ -89,7 +89,7 @@ Refinement refine(const ParameterSet& start, const std::vector<Observation>& obs
   ParameterSet before = start;
   for (const Observation& each : observations) {
     add_copies(before, start, each);
-    if (scope == FitScope::all && !each.workload.release.empty()) before.add_release(each.workload.release);
+    if (scope == FitScope::all) before.add_factors(each.workload);
   }
   std::vector<PlanParameter> believed;
   for (const PlanParameter& each : before.all()) believed.push_back(believe(each, observations, scope));

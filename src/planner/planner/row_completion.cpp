@@ -177,6 +177,21 @@ Graphs graphs_of(const Machine& machine, const std::string& round) {
   return round < "v5.0" ? Graphs::parts : Graphs::whole;
 }
 
+// A round's programs differ by what they were tuned for: its submissions on Hopper repeat the program of v4.1.
+std::string release_of(const Machine& machine, const std::string& round) {
+  const std::string& architecture = machine.architecture;
+  for (const std::string_view group : {"blackwell", "cdna"})
+    if (architecture.starts_with(group)) return fmt::format("{}-{}", round, group);
+  return fmt::format("{}-{}", round, architecture);
+}
+
+// Primus' configurations of dense models leave Megatron-Core's loss unfused (cross_entropy_loss_fusion of
+// primus/configs/models/megatron/language_model.yaml at b3d0efd); those of mixtures fuse it after their baseline.
+bool has_plain_loss(const Workload& workload, const PublishedRow& row) {
+  if (workload.family->id != "megatron_core" || !mentions(lower_text(row.cell("framework")), "primus")) return false;
+  return !workload.shape.experts || mentions(lower_text(row.cell("notes")), "baseline,");
+}
+
 // Their chunks go down the ranks and up again, so that one rank has the first and the last.
 bool has_v_schedule(const PublishedRow& row) { return !find_in_notes(row, "schedule (v-half|v-min|zbv|zbb)").empty(); }
 
@@ -207,9 +222,13 @@ void read_tuning(PublishedWorkload& read, const PublishedRow& row) {
   workload.trains_adapters = read_inputs(row).tuning == TuningKind::adapters;
   workload.narrow_attention = mentions(lower_text(row.cell("notes")), "fp8 attention") &&
                               (workload.precision == PlanPrecision::fp8 || workload.precision == PlanPrecision::fp4);
+  workload.plain_loss = has_plain_loss(workload, row);
   if (const auto round = submission_round(row)) {
-    workload.release = *round;
+    workload.release = release_of(read.machine, *round);
     workload.graphs = graphs_of(read.machine, *round);
+    // FP8_PARAM_GATHER and FP8_PARAMS of NVIDIA's and AMD's configurations; gradients are summed in 16 bits
+    workload.gradient_bytes = k_half_bytes;
+    if (workload.precision == PlanPrecision::fp8) workload.updated_bytes = 1;
   }
   workload.layout.delays_weights =
       workload.layout.chunks == 1 && mentions(lower_text(row.cell("notes")), "schedule zero-bubble");

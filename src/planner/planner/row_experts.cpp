@@ -20,14 +20,6 @@ std::optional<int64_t> printed_number(const PublishedRow& row, const std::string
 
 namespace {
 
-// "mxfp8" for one scale per block.
-std::string precision_word(const PublishedRow& row) {
-  const std::string text = lower_text(row.cell("precision"));
-  if (mentions(text, "fp4")) return "fp4";
-  if (mentions(text, "fp8") || mentions(text, "float8")) return mentions(text, "mx") ? "mxfp8" : "fp8";
-  return mentions(text, "bf16") ? "bf16" : "";
-}
-
 // The summaries of Megatron-Bridge and the tables of dgxc-benchmarking force balanced routing.
 bool forces_balance(const PublishedRow& row) {
   const std::string program = lower_text(row.cell("framework"));
@@ -73,15 +65,15 @@ namespace {
 
 // "capacity factor 1.25"
 void read_capacity(Experts& experts, const PublishedRow& row) {
-  constexpr double k_most = 100;
+  constexpr double k_max_factor = 100;
   const auto found = find_in_notes(row, "capacity factor ([0-9]{1,3}(?:[.][0-9]{1,4})?)");
   const auto factor = found.empty() ? std::nullopt : parse_printed(found[0]);
-  if (factor && factor->value <= k_most) experts.capacity_factor = factor->value;
+  if (factor && factor->value <= k_max_factor) experts.capacity_factor = factor->value;
 }
 
 // torchtitan/distributed/llep/README.md of pytorch/torchtitan at 198ff4f: hot experts are copied until no rank takes
 // more than this over the mean.
-constexpr double k_least_loaded = 1.1;
+constexpr double k_max_load = 1.1;
 
 bool spreads_load(const std::string& notes) {
   return mentions(notes, "least-loaded") || (mentions(notes, "llep") && !mentions(notes, "no llep"));
@@ -94,13 +86,13 @@ void read_usual_settings(PublishedWorkload& read, const PublishedRow& row) {
   if (!workload.shape.experts) return;
   const std::string notes = lower_text(row.cell("notes"));
   read_capacity(*workload.shape.experts, row);
-  if (spreads_load(notes)) workload.expert_load = k_least_loaded;
+  if (spreads_load(notes)) workload.expert_load = k_max_load;
   if (mentions(notes, "real routing"))
     workload.routing = Routing::learned;
   else if (mentions(notes, "balanced") || forces_balance(row))
     workload.routing = Routing::balanced;
-  read.usual = find_usual_settings({row.cell("framework"), workload.shape.name, read.machine.id, precision_word(row),
-                                    workload.release, workload.routing});
+  read.usual = find_usual_settings(
+      {row.cell("framework"), workload.shape.name, read.machine.id, workload.release, workload.routing});
   if (read.usual == nullptr) return;
   if (!workload.routing) workload.routing = parse_enum<Routing>(read.usual->fact("routing"));
   read.assumptions.push_back("settings of " + read.usual->source);
@@ -257,6 +249,14 @@ std::vector<int64_t> cut_as_primus(int64_t layers, int64_t places) {
   return cut;
 }
 
+// "Et*3|(tt|)*29,m|L": DeepSeek-V3's layers on 32 places, the last two of which predict and have the loss
+// (docs/user-guide/features/pipeline_parallel_layout.md of NVIDIA/Megatron-LM at d48bd6b).
+std::vector<int64_t> cut_with_prediction(int64_t places) {
+  std::vector<int64_t> cut(static_cast<size_t>(places), 2);
+  cut.front() = 3, cut.back() = cut[cut.size() - 2] = 0;
+  return cut;
+}
+
 }  // namespace
 
 void cut_unevenly(PublishedWorkload& read, const PublishedRow& row) {
@@ -268,6 +268,7 @@ void cut_unevenly(PublishedWorkload& read, const PublishedRow& row) {
   if (workload.family->fills_stages || workload.family->balances_ends) return;
   std::vector<int64_t>& cut = workload.layers_of_places;
   if (!mentions(lower_text(row.cell("framework")), "primus")) cut = cut_as_megatron(layers, places);
+  if (workload.shape.prediction_layers && layers == 3 + 2 * (places - 3)) cut = cut_with_prediction(places);
   if (cut.empty()) cut = cut_as_primus(layers, places);
   read.assumptions.push_back(fmt::format("{} layers first, {} last", cut.front(), cut.back()));
 }
@@ -284,8 +285,11 @@ std::string weakness_of(const PublishedRow& row) {
                                   {"unit-test", "three iterations of a test"},
                                   {" 3 iterations", "three iterations of a test"},
                                   {"smoke run", "a smoke run"},
+                                  {"footnoted in source", "its source has a reservation about it"},
                                   {"layout not known", "its layout is not known"}};
   const std::string notes = lower_text(row.cell("notes"));
+  const auto step = find_in_notes(row, "optimization step ([0-9]{1,4}) of ([0-9]{1,4})");
+  if (!step.empty() && step[0] != step[1]) return "a program that was still being tuned";
   if (row.cell("notes").substr(0, 1000).find("CHECK") != std::string::npos)
     return "marked CHECK: its figures contradict each other";
   for (const Reason& each : k_reasons)

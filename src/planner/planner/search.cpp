@@ -87,19 +87,8 @@ Workload workload_of(const PlanRequest& request) {
   workload.trains_adapters = request.trains_adapters;
   workload.routing = request.routing, workload.dispatcher = request.dispatcher;
   workload.expert_load = request.expert_load;
-  if (request.selects_modules()) {
-    workload.recomputed_modules = usual_modules(request.shape, request.scales_tensors());
-    workload.recomputed_share = share_of_modules(workload);
-  }
+  if (request.selects_modules()) workload.recomputed_modules = usual_modules(request.shape, request.scales_tensors());
   return workload;
-}
-
-void place(Workload& workload, const Layout& layout, Places places) {
-  workload.layout = layout;
-  if (places != nullptr)
-    workload.layers_of_places = *places;
-  else
-    workload.layers_of_places.clear();
 }
 
 // What a search and a survey of its layouts share.
@@ -108,37 +97,49 @@ class Candidates {
   Candidates(const PlanRequest& request, const ParameterSet& parameters)
       : request_(request),
         parameters_(parameters),
-        space_(request),
         base_(workload_of(request)),
+        selected_share_(request.selects_modules() ? share_of_modules(base_) : 1),
         rates_(resolve_rates(parameters, request.machine, base_)),
-        clock_(request.machine, rates_) {}
+        clock_(request.machine, rates_),
+        space_(request, request.family->explicit_stages ? weigh_parts(base_, request.machine, rates_) : PartWeights()) {
+  }
 
   void visit(const LayoutSpace::Visit& visit) const { space_.visit(visit); }
   double limit() const { return request_.usable_memory * request_.machine.memory_bytes; }
   MemoryEstimate memory_of(const Layout& layout, Places places) {
-    place(base_, layout, places);
+    place(layout, places);
     return estimate_memory(base_, parameters_);
   }
   Candidate candidate_of(const Layout& layout, Places places, double bytes) {
-    place(base_, layout, places);
+    place(layout, places);
     return {layout, places, clock_.least(base_).total(), bytes};
   }
   Timed time(const Candidate& each) {
-    place(base_, each.layout, each.places);
+    place(each.layout, each.places);
     return {each.layout, each.places, clock_.time(base_), each.bytes};
   }
   RankedLayout plan_of(const Timed& each) {
-    place(base_, each.layout, each.places);
+    place(each.layout, each.places);
     return {base_, each.time, estimate_memory(base_, parameters_)};
   }
 
  private:
   const PlanRequest& request_;
   const ParameterSet& parameters_;
-  LayoutSpace space_;
+  void place(const Layout& layout, Places places) {
+    base_.layout = layout;
+    base_.recomputed_share = layout.recompute == Recompute::selective ? selected_share_ : 1;
+    if (places != nullptr)
+      base_.layers_of_places = *places;
+    else
+      base_.layers_of_places.clear();
+  }
+
   Workload base_;
+  double selected_share_;  // of what selective recomputation repeats
   Rates rates_;
   StepClock clock_;
+  LayoutSpace space_;
 };
 
 bool is_less(const Candidate& a, const Candidate& b) { return a.seconds < b.seconds; }

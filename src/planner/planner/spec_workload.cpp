@@ -96,6 +96,7 @@ TrainSpec with_layout(TrainSpec spec, const Layout& layout) {
   spec.parallel.strategy = before.strategy;
   if (before.pipeline == layout.pipeline && before.virtual_pipeline == layout.chunks)
     spec.parallel.pipeline_layout = before.pipeline_layout;
+  if (layout.recompute != Recompute::selective) spec.recompute_modules.reset();
   spec.micro_batch_size = layout.micro_batch;
   spec.recompute = layout.recompute;
   return spec;

@@ -16,10 +16,10 @@ struct SpecWorkload {
 SpecWorkload workload_of(const TrainSpec& spec, Framework framework, Platform platform);
 
 // The specification with the layout, batch, recomputation and sharding of `layout`. Stated layers of each chunk stay
-// where PP and VP do.
+// where PP and VP do, and what selective recomputation repeats stays with it.
 TrainSpec with_layout(TrainSpec spec, const Layout& layout);
 
-// The same, with the explicit cut of the workload where it has one.
+// The same, with the workload's explicit cut and what it repeats, where it has them.
 TrainSpec with_layout(TrainSpec spec, const Workload& workload);
 
 // The machine behind a device's name as drivers and configurations spell it; nothing where its memory says that it is

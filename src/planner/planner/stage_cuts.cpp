@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "base/check.h"
-#include "spec/layer_weights.h"
 
 namespace tprimat::planner {
 namespace {
@@ -56,11 +56,8 @@ struct CutCost {
 
 class Cutting {
  public:
-  Cutting(const ModelSpec& model, int64_t sequence_length, int64_t stages, int64_t chunks)
-      : weights_(weigh_parts(model, sequence_length)),
-        sums_(model, weights_),
-        stages_(stages),
-        places_(stages * chunks) {}
+  Cutting(const ModelSpec& model, const PartWeights& weights, int64_t stages, int64_t chunks)
+      : weights_(weights), sums_(model, weights), stages_(stages), places_(stages * chunks) {}
 
   std::vector<int64_t> best() {
     begin();
@@ -124,7 +121,7 @@ class Cutting {
     return true;
   }
 
-  PartWeights weights_;
+  const PartWeights& weights_;
   LayerSums sums_;
   int64_t stages_, places_;
   std::vector<int64_t> counts_;
@@ -133,28 +130,25 @@ class Cutting {
 
 }  // namespace
 
-PartWeights weigh_parts(const ModelSpec& m, int64_t sequence_length) {
-  // Published cuts set three dense layers of DeepSeek-V3 and its embedding beside two with experts (Megatron-Bridge's
-  // "Et*3|(tt|)*29m|L"), though both kinds have as many FLOPs: tokens are exchanged and sorted.
-  constexpr double k_routed = 1.6, k_embedding = 0.1;
-  const LayerWeights layer = weights_of_layer(m);
-  const double core = number(layer.attention_core) * keys_per_query(m, sequence_length, true);
-  const double attention = number(layer.attention) + core, head = number(m.vocab_size * m.hidden_size);
+PartWeights weigh_parts(Workload workload, const Machine& machine, const Rates& rates) {
+  const ModelSpec& m = workload.shape;
+  workload.layout = {};
+  if (m.experts && workload.family->expert_parallel)
+    workload.layout.expert = std::gcd(m.experts->count, std::max<int64_t>(1, machine.gpus_per_domain));
+  const auto whole = [&](LayerKind kind) { return time_layer(workload, machine, rates, kind).total().both(); };
+  const EndsTime ends = time_ends(workload, rates);
   PartWeights weights;
-  weights.dense = attention + number(layer.mlp);
-  if (m.experts)
-    weights.experts = attention + number(layer.router + layer.shared) +
-                      k_routed * number(m.experts->per_token) * number(layer.expert);
-  const double usual = m.experts ? weights.experts : weights.dense;
-  const double prediction = usual + number(2 * m.hidden_size * m.hidden_size) + head;
-  weights.first = k_embedding * usual;
-  weights.last = head + number(m.prediction_layers.value_or(0)) * prediction;
+  weights.dense = whole(LayerKind::dense);
+  weights.experts = m.experts ? whole(LayerKind::experts) : weights.dense;
+  weights.first = ends.embedding.both();
+  weights.last =
+      ends.head.both() + number(m.prediction_layers.value_or(0)) * (weights.experts + ends.prediction.both());
   return weights;
 }
 
-std::vector<int64_t> cut_evenly(const ModelSpec& model, int64_t sequence_length, int64_t stages, int64_t chunks) {
+std::vector<int64_t> cut_evenly(const ModelSpec& model, const PartWeights& weights, int64_t stages, int64_t chunks) {
   CHECK(stages > 0 && chunks > 0);
-  return Cutting(model, sequence_length, stages, chunks).best();
+  return Cutting(model, weights, stages, chunks).best();
 }
 
 }  // namespace tprimat::planner

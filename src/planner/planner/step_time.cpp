@@ -74,13 +74,14 @@ ChunkSeconds time_chunk(const Workload& workload, const PartTimes& parts, int64_
   const int64_t all = workload.chunk_layers(place);
   const int64_t sparse = workload.expert_layers_before(first + all) - workload.expert_layers_before(first);
   const bool last = place == workload.layout.pipeline * workload.layout.chunks - 1;
-  const int64_t further = last ? workload.shape.prediction_layers.value_or(0) : 0;
+  const int64_t all_further = workload.shape.prediction_layers.value_or(0);
+  const int64_t further = place == workload.prediction_place() ? all_further : 0;
   ChunkSeconds chunk;
   add_layers(chunk, parts.dense, static_cast<double>(all - sparse), workload.trains_adapters);
   add_layers(chunk, parts.sparse(), static_cast<double>(sparse + further), workload.trains_adapters);
   const auto add = [&](const Phases& end) { chunk.forward += end.forward, chunk.backward += end.backward; };
   if (place == 0) add(parts.ends.embedding);
-  if (last) add(parts.ends.head + parts.ends.prediction * static_cast<double>(further));
+  if (last) add(parts.ends.head + parts.ends.prediction * static_cast<double>(all_further));
   return chunk;
 }
 
@@ -192,7 +193,7 @@ double time_sharded_data(const Workload& workload, const StageTime& stage, const
                          const SharedWeights& shared) {
   const auto layers = static_cast<double>(stage.layers.dense + stage.layers.experts + stage.layers.prediction);
   const double latency = layers * rates.gather_latency * std::log2(std::max(2.0, shared.common.ranks));
-  const double gradient = workload.trains_adapters ? 0 : workload.family->fp32_gradients ? 4 : 2;
+  const double gradient = workload.trains_adapters ? 0 : workload.summed_bytes();
   // gathered twice, scattered once
   const double exchanged = shared.seconds(2 * gathered_bytes(workload) + gradient) + 3 * latency;
   const double window = stage.total();
@@ -211,8 +212,8 @@ double time_tensor_exchanges(const Workload& workload, const Rates& rates, const
 double time_replicated_data(const Workload& workload, const StageTime& stage, const Rates& rates,
                             const SharedWeights& shared) {
   if (workload.trains_adapters) return 0;
-  const double gradient = workload.family->fp32_gradients ? 4 : 2;
-  const double back = workload.layout.sharding == Sharding::none ? gradient : k_half_bytes;
+  const double gradient = workload.summed_bytes();
+  const double back = workload.layout.sharding == Sharding::none ? gradient : workload.updated_bytes;
   const double exchanged = shared.seconds(gradient + back);
   const double window = rates.data_overlap * stage.total();
   return std::max(0.0, exchanged - window) + rates.data_leak * std::min(exchanged, window) +

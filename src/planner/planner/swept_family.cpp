@@ -40,6 +40,7 @@ SweptFamily summarise_sweep(const SweptRows& rows, const std::vector<Setting>& s
   for (const Setting& each : settings)
     predicted.push_back(median(each.predicted)), published.push_back(median(each.published));
   SweptFamily family;
+  family.kind = rows.front()->kind;
   family.of = fmt::format("{} on {} {}", models, rows.front()->gpus, rows.front()->gpu);
   family.rows = static_cast<int64_t>(settings.size());
   family.spearman = spearman(predicted, published);
@@ -81,8 +82,13 @@ RankingQuality judge_ranking(const std::vector<SweptFamily>& sweeps) {
   RankingQuality quality;
   quality.sweeps = static_cast<int64_t>(sweeps.size());
   std::vector<double> correlations;
-  for (const SweptFamily& sweep : sweeps) correlations.push_back(sweep.spearman);
+  std::map<std::string, std::vector<double>> by_kind;
+  for (const SweptFamily& sweep : sweeps) {
+    correlations.push_back(sweep.spearman);
+    by_kind[sweep.kind].push_back(sweep.spearman);
+  }
   if (!correlations.empty()) quality.median_spearman = median(correlations);
+  for (const auto& [kind, each] : by_kind) quality.by_kind[kind] = median(each);
   return quality;
 }
 

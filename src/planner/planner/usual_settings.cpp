@@ -15,39 +15,38 @@ extern const std::string_view usual_settings_tsv;
 namespace {
 
 UsualSettings parse_settings(const TsvRow& row) {
-  UsualSettings recipe;
-  recipe.program = row.at("program"), recipe.source = row.at("source");
-  recipe.since = row.at("since") == "-" ? "" : row.at("since");
-  CHECK(recipe.since.empty() || release_number(recipe.since) > 0);
-  recipe.models = split_words(row.at("model"), '|');
-  recipe.gpus = split_words(row.at("gpus"), '|');
-  recipe.precisions = split_words(row.at("precisions"), '|');
+  UsualSettings settings;
+  settings.program = row.at("program"), settings.source = row.at("source");
+  settings.since = row.at("since") == "-" ? "" : row.at("since");
+  CHECK(settings.since.empty() || release_number(settings.since) > 0);
+  settings.models = split_words(row.at("model"), '|');
+  settings.gpus = split_words(row.at("gpus"), '|');
   if (row.at("routing") != "*") {
-    recipe.routing = parse_enum<Routing>(row.at("routing"));
-    CHECK(recipe.routing.has_value());
+    settings.routing = parse_enum<Routing>(row.at("routing"));
+    CHECK(settings.routing.has_value());
   }
   for (const std::string& word : split_words(row.at("facts"), ' ')) {
     const auto [name, value] = split_setting(word);
     std::string text(value);
     std::ranges::replace(text, '+', ' ');
-    recipe.facts[std::string(name)] = text;
+    settings.facts[std::string(name)] = text;
   }
-  return recipe;
+  return settings;
 }
 
 bool admits(const std::vector<std::string>& words, std::string_view word) {
   return words.front() == "*" || std::ranges::find(words, word) != words.end();
 }
 
-bool is_about(const UsualSettings& recipe, const SettingsQuestion& question) {
+bool is_about(const UsualSettings& settings, const SettingsQuestion& question) {
   const std::string gpu = fold_name(question.gpu);
-  const bool part = recipe.gpus.front() == "*" ||
-                    std::ranges::any_of(recipe.gpus, [&](const std::string& each) { return gpu.starts_with(each); });
+  const bool part = settings.gpus.front() == "*" ||
+                    std::ranges::any_of(settings.gpus, [&](const std::string& each) { return gpu.starts_with(each); });
   const int64_t release = release_number(question.release);
-  return part && admits(recipe.models, question.model) &&
-         lower_case(question.framework.substr(0, 200)).starts_with(recipe.program) &&
-         (!recipe.routing || recipe.routing == question.routing) &&
-         (release == 0 || release_number(recipe.since) <= release);
+  return part && admits(settings.models, question.model) &&
+         lower_case(question.framework.substr(0, 200)).starts_with(settings.program) &&
+         (!settings.routing || settings.routing == question.routing) &&
+         (release == 0 || release_number(settings.since) <= release);
 }
 
 }  // namespace
@@ -71,19 +70,12 @@ const std::vector<UsualSettings>& usual_settings() {
   return loaded;
 }
 
-// "MXFP8" of a table may be what a recipe calls FP8, and a table may print no precision: then the newest recipe of
-// another one.
 const UsualSettings* find_usual_settings(const SettingsQuestion& question) {
-  const UsualSettings *exact = nullptr, *close = nullptr;
-  const auto take = [](const UsualSettings*& best, const UsualSettings& each) {
-    if (best == nullptr || release_number(best->since) <= release_number(each.since)) best = &each;
-  };
-  for (const UsualSettings& each : usual_settings()) {
-    if (!is_about(each, question)) continue;
-    take(close, each);
-    if (admits(each.precisions, question.precision)) take(exact, each);
-  }
-  return exact != nullptr ? exact : close;
+  const UsualSettings* best = nullptr;
+  for (const UsualSettings& each : usual_settings())
+    if (is_about(each, question) && (best == nullptr || release_number(best->since) <= release_number(each.since)))
+      best = &each;
+  return best;
 }
 
 int64_t release_number(std::string_view release) {

@@ -11,11 +11,11 @@
 
 namespace tprimat::planner {
 
-// What a program's recipes use for a model, where a published row does not say it: one row of
+// What a program usually sets for a model, where a published row and its recipe do not say it: one row of
 // src/planner/planner/usual_settings.tsv.
 struct UsualSettings {
   std::string program, since, source;
-  std::vector<std::string> models, gpus, precisions;
+  std::vector<std::string> models, gpus;
   std::optional<Routing> routing;                         // of the rows that it is about; absent: of all
   std::map<std::string, std::string, std::less<>> facts;  // "dispatcher" -> "deepep"; "overlap" -> ""
 
@@ -30,11 +30,10 @@ struct SettingsQuestion {
   std::string framework;  // as printed
   std::string model;      // key
   std::string gpu;        // id of the machine
-  std::string precision;  // as usual_settings.tsv spells it; empty: not printed
-  std::string release;    // "26.04.01"; empty: not known, then the newest recipe holds
+  std::string release;    // "26.04.01"; empty: not known, then the newest ones hold
   std::optional<Routing> routing;
 };
-// Nothing where no recipe is known.
+// Nothing where none are known.
 const UsualSettings* find_usual_settings(const SettingsQuestion& question);
 
 // Releases that are dates in order: 260401 for "26.04.01"; 0 for others.

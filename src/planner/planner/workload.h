@@ -80,6 +80,7 @@ struct Workload {
   bool asynchronous_tensor = true;  // tensor-parallel exchanges may hide behind products, where the program can
   bool scaled_by_row = false;       // FP8 with one scale per row
   bool scaled_by_block = false;     // FP8 with one scale per block of 32 (MX)
+  bool plain_loss = false;          // the loss is a chain of kernels over fp32 scores, not a fused one
   bool narrow_attention = false;    // the attention core's products run in FP8 too
   bool compiled = true;       // element-wise kernels are fused by a compiler, where the program leaves it the choice
   bool repeats_core = false;  // `recompute` selective repeats the attention core, whatever else the program can
@@ -93,9 +94,10 @@ struct Workload {
   double weight_bytes =
       k_half_bytes;              // of a weight as products use it; FP8 alone: 1, and 1 more where it is kept turned
   double offloaded_moments = 0;  // share of them that the host's memory keeps
-  double gradient_bytes = 0;     // in which gradients are summed; 0: as the program does it
-  bool stores_narrow = false;    // the inputs of the MLP's activation function are kept in 8 bits
-  bool compiled_loss = true;     // the loss makes no copies of the scores (torchtitan since 2025)
+  double updated_bytes = k_half_bytes;  // of an updated weight as ranks of a sharded optimizer gather it
+  double gradient_bytes = 0;            // in which gradients are summed; 0: as the program does it
+  bool stores_narrow = false;           // the inputs of the MLP's activation function are kept in 8 bits
+  bool compiled_loss = true;            // the loss makes no copies of the scores (torchtitan since 2025)
   bool trains_adapters = false;  // low-rank adapters (LoRA) alone: no gradients and states of the model's weights
   double document_length = 0;    // mean tokens of the documents of a packed sequence, which do not see each other; 0:
                                  // one document
@@ -104,6 +106,12 @@ struct Workload {
   // layer's forward pass. Full: of the layers.
   double recomputed_share = 1;
   std::vector<RecomputedModule> recomputed_modules = {};  // named ones; empty: what the program usually selects
+
+  // Of a gradient as ranks exchange it.
+  double summed_bytes() const {
+    if (gradient_bytes > 0) return gradient_bytes;
+    return family->fp32_gradients ? 4 : k_half_bytes;
+  }
 
   // Layers of the chunk at a place of the pipeline, and of all chunks of a rank.
   int64_t chunk_layers(int64_t place) const {
@@ -153,6 +161,15 @@ struct Workload {
     const int64_t last = layout.pipeline - 1, between = stages_are_alike() ? std::min<int64_t>(last, 2 + dense) : last;
     for (int64_t stage = 0; stage < between; ++stage) visit(stage);
     visit(last);
+  }
+
+  // Where the layers lie that predict further tokens: beside the loss, or before it where an explicit cut leaves two
+  // empty places ("Et*3|(tt|)*29,m|L").
+  int64_t prediction_place() const {
+    const int64_t last = layout.pipeline * layout.chunks - 1;
+    const bool apart = last > 0 && !layers_of_places.empty() && layers_of_places.back() == 0 &&
+                       layers_of_places[static_cast<size_t>(last - 1)] == 0;
+    return apart ? last - 1 : last;
   }
 
   // Layers with experts among the first so many.

@@ -85,8 +85,8 @@ struct Layout {
         field("embedding_and_loss_as_layers", &L::ends_as_layers,
               "count the embedding and the loss as one layer each when PP and VP split the model"),
         field("pipeline_layout", &L::pipeline_layout,
-              "what each of the PP x VP chunks holds, in Megatron-LM's notation: \"Et*3|(tt|)*29m|L\"; equally many "
-              "layers when absent"),
+              "what each of the PP x VP chunks holds, as Megatron-LM's --pipeline-model-parallel-layout takes it; "
+              "equally many layers when absent"),
         field("zero_stage", &L::zero_stage,
               "ZeRO: the data-parallel ranks shard 1 optimizer states, 2 also gradients, 3 also weights; 0: nothing"));
   }

@@ -126,6 +126,7 @@ class FitSearch {
     if (best_ && distance(layout, wanted_) >= distance(best_->layout, wanted_)) return;
     workload_.layout = layout;
     workload_.layers_of_places = keeps_stages(layout) ? stated_places_ : std::vector<int64_t>();
+    workload_.recomputed_share = layout.recompute == wanted_.recompute ? stated_share_ : 1;
     const double needed = task_.needs(workload_);
     if (needed <= task_.bytes && task_.accepts(layout)) best_ = FittingLayout{layout, needed};
   }
@@ -133,6 +134,7 @@ class FitSearch {
   planner::Workload workload_;
   const planner::Layout wanted_;
   const std::vector<int64_t> stated_places_ = workload_.layers_of_places;
+  const double stated_share_ = workload_.recomputed_share;  // of what is recomputed
   const FitTask& task_;
   planner::Sharding least_sharding_;
   std::optional<FittingLayout> best_;

@@ -22,7 +22,8 @@ constexpr const char* k_option = "--from-plan";
 
 TrainSpec lay_out(const TrainSpec& spec, const PlannedLayout& planned) {
   planner::Workload workload;
-  workload.shape = spec.model, workload.layout = planned.layout, workload.layers_of_places = planned.layers_of_places;
+  workload.shape = spec.model, workload.layout = planned.layout;
+  workload.layers_of_places = planned.layers_of_places, workload.recomputed_modules = planned.recomputed_modules;
   TrainSpec laid_out = planner::with_layout(spec, workload);
   laid_out.parallel.strategy = planned.strategy;
   return laid_out;
@@ -85,7 +86,8 @@ class LayoutSearch {
       if (accepted.size() == top) break;
       const planner::Layout& layout = each.workload.layout;
       const std::vector<int64_t>& places = each.workload.layers_of_places;
-      PlannedLayout planned{layout, name_layout(layout, !places.empty()), each.time.total(), places};
+      PlannedLayout planned{layout, name_layout(layout, !places.empty()), each.time.total(), places,
+                            each.workload.recomputed_modules};
       if (accepts(planned)) accepted.push_back(std::move(planned));
     }
     return accepted;

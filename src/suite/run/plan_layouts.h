@@ -17,9 +17,10 @@ namespace tprimat::suite {
 
 struct PlannedLayout {
   planner::Layout layout;
-  std::string strategy;                        // its name in results
-  double step_seconds = 0;                     // predicted
-  std::vector<int64_t> layers_of_places = {};  // of each chunk of the pipeline, where they are listed
+  std::string strategy;                                   // its name in results
+  double step_seconds = 0;                                // predicted
+  std::vector<int64_t> layers_of_places = {};             // of each chunk of the pipeline, where they are listed
+  std::vector<RecomputedModule> recomputed_modules = {};  // by selective recomputation, where they are named
 };
 
 // The layouts of one training that the planner ranks best, fastest first.

@@ -102,6 +102,8 @@ inline TrainSpec sealed_spec() {
   spec.parallel = {.strategy = "tp2_pp2_dp2", .tensor = 2, .pipeline = 2, .data = 2, .sequence_parallel = true};
   spec.parallel.expert = 2;
   spec.parallel.expert_tensor = 2;
+  spec.parallel.pipeline_layout = "Ett|ttmL";
+  spec.recompute_modules = {RecomputedModule::norms};
   spec.routing = Routing::learned;
   spec.dispatcher = Dispatcher::alltoall;
   spec.precision = Precision::fp16;

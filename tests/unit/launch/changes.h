@@ -173,6 +173,7 @@ inline std::vector<Change> expert_changes() {
 inline std::vector<Change> dependent_changes() {
   return {on_spec("virtual_pipeline", [](TrainSpec& s) { s.parallel.virtual_pipeline = 2; }),
           on_spec("ends_as_layers", [](TrainSpec& s) { s.parallel.ends_as_layers = true; }),
+          on_spec("pipeline_layout", [](TrainSpec& s) { s.parallel.pipeline_layout = "Et*5|t*3L"; }),
           on_spec("sequence_parallel", [](TrainSpec& s) { s.parallel.sequence_parallel = true; }),
           on_spec("rope factor", [](TrainSpec& s) { s.model.rope_scaling->factor = 32.0; }),
           on_spec("loss_scale", [](TrainSpec& s) { s.loss_scale.initial = 65536.0; }),

@@ -75,6 +75,16 @@ TEST(Changes, ThatNeedOthersReachEveryFramework) {
   });
 }
 
+TEST(Changes, OfWhatIsRecomputedReachesEveryFramework) {
+  const Change modules = on_spec("recompute_modules", [](TrainSpec& s) {
+    s.recompute_modules = {RecomputedModule::norms, RecomputedModule::expert_activation};
+  });
+  expect_visible({modules}, [](LaunchRequest& request) {
+    request.spec.model.experts = base_experts();
+    request.spec.recompute = Recompute::selective;
+  });
+}
+
 TEST(Changes, OfThePlatformReachEveryFramework) {
   std::vector<Change> changes = platform_changes();
   for (const FrameworkModule& module : framework_modules())

@@ -116,13 +116,13 @@ TEST(Comparison, WhatNeverEndsIsNoPlan) {
 }
 
 TEST(Comparison, WhereNothingIsLegalABatchIsNamed) {
-  PlanCase each = sample_case(13, 2.5);
+  PlanCase each = sample_case(37, 2.5);
   ComparisonOptions options;
   options.target_days = 3, options.budget_usd = 1e9;
   const PlanComparison comparison = compare_plans({each}, built_in_parameters(), options);
-  EXPECT_EQ(comparison.plans.front().batch_multiple, 13);
+  EXPECT_EQ(comparison.plans.front().batch_multiple, 37);
   for (const PlanAnswer& answer : comparison.answers)
-    EXPECT_NE(answer.sentence.find("choose a GBS divisible by 13, such as 130"), std::string::npos) << answer.sentence;
+    EXPECT_NE(answer.sentence.find("choose a GBS divisible by 37, such as 148"), std::string::npos) << answer.sentence;
 }
 
 // Each figure of a sentence is an estimate of a layout that the search made.

@@ -10,17 +10,14 @@ namespace tprimat::planner {
 namespace {
 
 TEST(Refine, AFitToOneLeavesOtherMachinesAndProgramsAlone) {
-  const NamedResult named = sample_gpu_result("H100", 9);
-  const auto seen = observe_results({named}, {});
-  ASSERT_TRUE(seen[0].observed) << seen[0].missing;
-  const Observation& own = *seen[0].observed;
+  Observation own = *observe_results({sample_gpu_result("H100", 9)}, {})[0].observed;
+  own.seconds = 1.2 * predict_seconds(built_in_parameters(), own.machine, own.workload);
   const Refinement refined = refine(built_in_parameters(), {own});
   const ParameterSet& fitted = refined.parameters;
   const auto error = [&](const ParameterSet& p) {
     return std::fabs(predict_seconds(p, own.machine, own.workload) / own.seconds - 1);
   };
-  ASSERT_GT(error(built_in_parameters()), 0.1);
-  EXPECT_LT(error(fitted), 0.6 * error(built_in_parameters())) << "one run is enough";
+  EXPECT_LT(error(fitted), 0.4 * error(built_in_parameters())) << "one run is enough";
   ASSERT_FALSE(refined.moved.empty());
   EXPECT_EQ(refined.moved.front().name, "product_16@machine:H100-SXM-80GB");
   EXPECT_GT(std::fabs(refined.moved.front().deviations), 0.5);
@@ -32,7 +29,7 @@ TEST(Refine, AFitToOneLeavesOtherMachinesAndProgramsAlone) {
     for (const Family& family : families()) {
       if (other.id == own.machine.id || family.own_trainer) continue;
       Workload w = sample_workload();
-      w.family = &family;
+      w.family = &family, w.precision = PlanPrecision::fp16;  // which all have
       EXPECT_EQ(predict_seconds(fitted, other, w), predict_seconds(built_in_parameters(), other, w)) << other.id;
     }
 }

@@ -3,8 +3,8 @@
 #include <numeric>
 
 #include "planner/published_workload.h"
-#include "planner/recipes.h"
 #include "planner/row_experts.h"
+#include "planner/usual_settings.h"
 #include "published/framework_formulas.h"
 
 namespace tprimat::planner {
@@ -51,7 +51,7 @@ TEST(SparseRows, ExpertTensorRanksAreNotedOrTheOldDefault) {
   Cells old = split;
   old["framework"] = "NeMo";
   EXPECT_EQ(read_row(old).workload.layout.expert_tensor, 2);
-  // 16 experts' ranks leave no room for two halves of each.
+  // With 16 ranks of experts there is no second half of each.
   old["ep"] = "16";
   EXPECT_EQ(read_row(old).workload.layout.expert_tensor, 1);
 }
@@ -76,10 +76,12 @@ TEST(SparseRows, NotesSayRoutingAndExchanges) {
   EXPECT_TRUE(noted("DeepEP, 1F1B all-to-all overlap").overlaps_experts);
   EXPECT_TRUE(noted("HybridEP, EP communication overlap").overlaps_experts);
   EXPECT_FALSE(noted("HybridEP; EP overlap off").overlaps_experts);
-  EXPECT_FALSE(noted("median").launches_graphs);
-  EXPECT_TRUE(noted("partial CUDA graphs").launches_graphs);
-  EXPECT_FALSE(noted("partial CUDA graphs").captures_step);
-  EXPECT_TRUE(noted("HybridEP, full-iteration CUDA graph").captures_step);
+  EXPECT_EQ(noted("median").graphs, Graphs::none);
+  EXPECT_EQ(noted("partial CUDA graphs").graphs, Graphs::parts);
+  EXPECT_EQ(noted("HybridEP, full-iteration CUDA graph").graphs, Graphs::whole);
+  EXPECT_EQ(noted("with LLEP").expert_load, 1.1);
+  EXPECT_EQ(noted("standard EP, no LLEP").expert_load, 0);
+  EXPECT_EQ(noted("capacity factor 1.25 (drops tokens)").shape.experts->capacity_factor, 1.25);
   EXPECT_EQ(noted("low-precision optimizer moments").moment_bytes, 2);
 }
 
@@ -168,15 +170,51 @@ TEST(SparseRows, RecipesStandInForWhatARowDoesNotSay) {
   const Workload april = read_row(cells).workload;
   EXPECT_EQ(april.routing, Routing::balanced);
   EXPECT_EQ(april.dispatcher, Dispatcher::hybridep);
-  EXPECT_TRUE(april.launches_graphs);
-  EXPECT_FALSE(april.captures_step);
+  EXPECT_EQ(april.graphs, Graphs::parts);
   cells["framework"] = "Megatron-Bridge / NeMo 26.06";
-  EXPECT_TRUE(read_row(cells).workload.captures_step);
-  cells["notes"] = "partial CUDA graphs, all-to-all";  // the row's own word holds
-  EXPECT_FALSE(read_row(cells).workload.captures_step);
-  EXPECT_EQ(read_row(cells).workload.dispatcher, Dispatcher::alltoall);
-  cells["framework"] = "Megatron-Bridge 0.6 (2026-08)";
-  EXPECT_EQ(read_row(cells).workload.release, "26.08");
+  EXPECT_EQ(read_row(cells).workload.graphs, Graphs::whole);
+  EXPECT_TRUE(read_row(cells).workload.overlaps_experts);
+  cells["notes"] = "partial CUDA graphs, all-to-all, EP overlap off";  // the row's own word holds
+  const Workload own = read_row(cells).workload;
+  EXPECT_EQ(own.graphs, Graphs::parts);
+  EXPECT_EQ(own.dispatcher, Dispatcher::alltoall);
+  EXPECT_FALSE(own.overlaps_experts);
+  const Workload primus = read_row({{"framework", "Primus Megatron-LM"}, {"gpu", "MI355X"}, {"seq", ""}}).workload;
+  EXPECT_EQ(primus.dispatcher, Dispatcher::deepep);
+  EXPECT_EQ(primus.moment_bytes, 2);
+  EXPECT_EQ(primus.sequence_length, 4096);
+}
+
+TEST(SparseRows, ARecipesModulesAreRepeated) {
+  const Workload read = read_row({{"model", "DeepSeek-V3"},
+                                  {"framework", "Megatron-Bridge / NeMo 26.06"},
+                                  {"gpu", "DGX-GB200"},
+                                  {"n_gpus", "256"},
+                                  {"precision", "MXFP8"},
+                                  {"gbs", "4096"},
+                                  {"pp", "4"},
+                                  {"vp", "4"},
+                                  {"ep", "64"}})
+                            .workload;
+  EXPECT_EQ(read.layout.recompute, Recompute::selective);
+  EXPECT_EQ(read.recomputed_modules, std::vector<RecomputedModule>{RecomputedModule::latent_projections});
+  EXPECT_GT(read.recomputed_share, 0);
+  EXPECT_LT(read.recomputed_share, 0.2);
+}
+
+TEST(SparseRows, ASeriesKeepsWhatItsStepsBrought) {
+  const auto step = [](int each) {
+    return read_row({{"model", "DeepSeek-V3"},
+                     {"framework", "Megatron-LM"},
+                     {"gpu", "GB200"},
+                     {"notes", "balanced; cumulative optimization step " + std::to_string(each) + " of 12; x"}})
+        .workload;
+  };
+  EXPECT_EQ(step(0).dispatcher, Dispatcher::alltoall);
+  EXPECT_EQ(step(4).dispatcher, Dispatcher::deepep);
+  EXPECT_EQ(step(4).graphs, Graphs::none);
+  EXPECT_EQ(step(9).graphs, Graphs::parts);
+  EXPECT_EQ(step(12).dispatcher, Dispatcher::hybridep);
 }
 
 TEST(SparseRows, ALayoutThatIsNotPrintedIsTheRecipesAndNotFitted) {
@@ -212,20 +250,19 @@ TEST(SparseRows, HostileCellsAreNoLayout) {
   EXPECT_EQ(read_row({{"pp", "16"}, {"vp", "16777216"}}).missing, "an inconsistent layout");
 }
 
-TEST(Recipes, TheNewestOfARelease) {
-  const auto dispatcher = [](const char* release, std::optional<Routing> routing = Routing::balanced) {
-    const Recipe* recipe = find_recipe({"Megatron-Bridge", "gpt_oss_120b", "B200-SXM", "bf16", release, routing});
-    return recipe == nullptr ? std::string() : std::string(recipe->fact("dispatcher"));
+TEST(UsualSettings, TheNewestOfARelease) {
+  const auto dispatcher = [](const char* program, const char* release, std::optional<Routing> routing) {
+    const UsualSettings* usual = find_usual_settings({program, "gpt_oss_120b", "B200-SXM", release, routing});
+    return usual == nullptr ? std::string("none") : std::string(usual->fact("dispatcher"));
   };
-  EXPECT_EQ(dispatcher("25.11"), "alltoall");
-  EXPECT_EQ(dispatcher("26.04.01"), "hybridep");
-  EXPECT_EQ(dispatcher("26.06"), "alltoall");
-  EXPECT_EQ(dispatcher("25.09"), "");
-  EXPECT_EQ(dispatcher("", Routing::learned), "alltoall");
+  EXPECT_EQ(dispatcher("Megatron-Bridge 0.6", "26.08", Routing::learned), "alltoall");
+  EXPECT_EQ(dispatcher("Megatron-Bridge 0.6", "26.04", Routing::learned), "none");
+  EXPECT_EQ(dispatcher("Megatron-Bridge 0.6", "26.08", Routing::balanced), "none");
+  EXPECT_EQ(dispatcher("another Megatron-Bridge", "", Routing::learned), "none");
   EXPECT_EQ(release_number("26.04.01"), 260401);
   EXPECT_EQ(release_number("26.04"), 260400);
   for (const char* other : {"", "0.9x", "1", "26.04.01.02", "-1.2", "999.1"}) EXPECT_EQ(release_number(other), 0);
-  for (const Recipe& each : recipes()) EXPECT_FALSE(each.source.empty());
+  for (const UsualSettings& each : usual_settings()) EXPECT_FALSE(each.source.empty());
 }
 
 }  // namespace

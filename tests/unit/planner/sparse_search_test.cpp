@@ -69,6 +69,18 @@ TEST(SparseSearch, ExpertsAreSharedAndSplitWhereTheProgramCan) {
   }
 }
 
+TEST(SparseSearch, AFusedExchangeNeedsOtherRanks) {
+  for (const char* family : {"megatron_core", "fsdp2"}) {
+    PlanRequest request = sparse_request("deepseek_v2_lite", 32, family);
+    request.machine.memory_bytes = 1e15;
+    request.dispatcher = Dispatcher::deepep;
+    const SearchOutcome outcome = search(request, 500);
+    ASSERT_FALSE(outcome.ranked.empty()) << family;
+    for (const RankedLayout& plan : outcome.ranked)
+      EXPECT_GT(plan.workload.layout.expert * plan.workload.layout.expert_tensor, 1) << family;
+  }
+}
+
 // 61 layers are prime: no pipeline divides them.
 TEST(SparseSearch, DeepSeekV3HasPipelinesOfUnequalStages) {
   PlanRequest request = sparse_request("deepseek_v3", 512);

@@ -5,12 +5,20 @@
 #include <algorithm>
 #include <numeric>
 
-#include "spec/model_catalogue.h"
+#include "planner_samples.h"
 
 namespace tprimat::planner {
 namespace {
 
 using Layers = std::vector<int64_t>;
+
+// Of one sequence of 4096 tokens on H100, experts chosen evenly.
+PartWeights weights_of(const ModelSpec& model) {
+  Workload workload = sample_workload();
+  workload.shape = model, workload.sequence_length = 4096, workload.routing = Routing::balanced;
+  const Machine machine = *find_machine("H100");
+  return weigh_parts(workload, machine, resolve_rates(built_in_parameters(), machine, workload));
+}
 
 Layers repeated(int64_t count, int64_t layers, Layers last) {
   Layers all(static_cast<size_t>(count), layers);
@@ -21,15 +29,15 @@ Layers repeated(int64_t count, int64_t layers, Layers last) {
 // Megatron-Bridge's recipe for DeepSeek-V3 on 16 stages is "Et*4|(t*4|)*14tmL".
 TEST(StageCuts, CutsDeepSeekV3AsItsRecipesDo) {
   const ModelSpec model = *find_model("deepseek_v3");
-  EXPECT_EQ(cut_evenly(model, 4096, 16, 1), repeated(15, 4, {1}));
-  EXPECT_EQ(cut_evenly(model, 4096, 4, 4), repeated(15, 4, {1}));
-  EXPECT_EQ(cut_evenly(model, 4096, 8, 1), repeated(7, 8, {5}));
+  EXPECT_EQ(cut_evenly(model, weights_of(model), 16, 1), repeated(15, 4, {1}));
+  EXPECT_EQ(cut_evenly(model, weights_of(model), 4, 4), repeated(15, 4, {1}));
+  EXPECT_EQ(cut_evenly(model, weights_of(model), 8, 1), repeated(7, 8, {5}));
 }
 
 TEST(StageCuts, ADenseModelsEndsAreLighter) {
   const ModelSpec model = *find_model("llama3.1_405b");
-  EXPECT_EQ(cut_evenly(model, 8192, 4, 1), (Layers{31, 32, 32, 31}));
-  EXPECT_EQ(cut_evenly(model, 8192, 16, 1), repeated(1, 7, repeated(14, 8, {7})));
+  EXPECT_EQ(cut_evenly(model, weights_of(model), 4, 1), (Layers{31, 32, 32, 31}));
+  EXPECT_EQ(cut_evenly(model, weights_of(model), 16, 1), repeated(1, 7, repeated(14, 8, {7})));
 }
 
 double weight_of_layer(const ModelSpec& model, const PartWeights& weights, int64_t layer) {
@@ -55,11 +63,11 @@ TEST(StageCuts, NoStageIsMuchHeavierThanItsShare) {
   for (const KnownModel& known : model_catalogue()) {
     const ModelSpec& model = known.spec;
     if (model.mamba) continue;
-    const PartWeights weights = weigh_parts(model, 4096);
+    const PartWeights weights = weights_of(model);
     const double all = busiest_stage(model, weights, {model.num_layers});
     for (const int64_t stages : {2, 3, 4, 8, 16}) {
       if (stages > model.num_layers) continue;
-      const Layers cut = cut_evenly(model, 4096, stages, 1);
+      const Layers cut = cut_evenly(model, weights, stages, 1);
       ASSERT_EQ(static_cast<int64_t>(cut.size()), stages);
       EXPECT_EQ(std::accumulate(cut.begin(), cut.end(), int64_t{0}), model.num_layers) << model.name;
       EXPECT_GE(*std::ranges::min_element(cut), 0);
@@ -73,7 +81,7 @@ TEST(StageCuts, NoStageIsMuchHeavierThanItsShare) {
 TEST(StageCuts, TheSameModelIsAlwaysCutTheSameWay) {
   const ModelSpec model = *find_model("kimi_k2");
   for (const int64_t chunks : {1, 2, 3})
-    EXPECT_EQ(cut_evenly(model, 4096, 8, chunks), cut_evenly(model, 4096, 8, chunks));
+    EXPECT_EQ(cut_evenly(model, weights_of(model), 8, chunks), cut_evenly(model, weights_of(model), 8, chunks));
 }
 
 }  // namespace

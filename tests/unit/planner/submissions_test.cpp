@@ -30,8 +30,8 @@ TEST(Submissions, AdaptersAreTrainedByNemoInTheirRound) {
   const PublishedWorkload read = read_step(k_tuned);
   ASSERT_EQ(read.missing, "");
   EXPECT_TRUE(read.workload.trains_adapters);
-  EXPECT_EQ(read.workload.family->id, "megatron_core");
-  EXPECT_EQ(read.workload.release, "v5.1");
+  EXPECT_EQ(read.workload.family->id, "mlperf");
+  EXPECT_EQ(read.workload.release, "v5.1-cdna");
   EXPECT_EQ(read.workload.precision, PlanPrecision::fp8);
   EXPECT_EQ(read.workload.layout.data, 8);
   EXPECT_EQ(read.workload.document_length, 0);

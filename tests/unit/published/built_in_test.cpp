@@ -11,6 +11,7 @@
 #include "base/files.h"
 #include "published/cells.h"
 #include "published/columns.h"
+#include "published/validate.h"
 
 namespace tprimat::planner {
 namespace {
@@ -106,6 +107,27 @@ TEST(BuiltInTables, AreCountedOnTheirPages) {
   for (const char* file : {"/data/published/README.md", "/docs/published.md"})
     EXPECT_NE(read_file(std::string(TPRIMAT_SOURCE_DIR) + file).find(fmt::format("{} ", rows)), std::string::npos)
         << file << ' ' << rows;
+}
+
+// Of the figures that our arithmetic gives, "as printed" counts no FLOPs.
+std::set<std::string> conventions_of(const PublishedRow& row) {
+  std::set<std::string> found;
+  for (const FigureCheck& figure : validate_row(row).figures)
+    if (figure.verdict == Standing::reproduced || figure.verdict == Standing::explained)
+      if (figure.convention && *figure.convention != "as printed") found.insert(*figure.convention);
+  return found;
+}
+
+TEST(BuiltInTables, NameTheConventionThatGivesTheirFigures) {
+  size_t named = 0;
+  visit_rows([&](const PublishedTable&, const PublishedRow& row) {
+    const std::string& cell = row.cell("flop_convention");
+    const std::set<std::string> found = conventions_of(row);
+    named += cell.empty() ? 0 : 1;
+    EXPECT_EQ(cell.empty(), found.empty()) << row.cell("id");
+    EXPECT_TRUE(cell.empty() || found.contains(cell.substr(0, cell.find(" with ")))) << row.cell("id") << ' ' << cell;
+  });
+  EXPECT_GT(named, 500u);
 }
 
 TEST(BuiltInTables, StandForTheWordPublished) {

@@ -81,6 +81,9 @@ TEST(NameLayout, NamesWhatDiffers) {
   layout.sharding = planner::Sharding::weights, layout.recompute = Recompute::full, layout.ends_as_layers = true;
   EXPECT_EQ(name_layout(layout), "plan_tp4_pp2_vp3_cp8_dp2_zero3_mbs16_full_ends");
   EXPECT_EQ(print_layout_sizes(layout), "TP 4, PP 2, VP 3, CP 8, DP 2, MBS 16, ZeRO 3, full recompute, ends as layers");
+  planner::Layout sparse{.pipeline = 4, .data = 16, .expert = 8};
+  EXPECT_EQ(name_layout(sparse, true), "plan_pp4_ep8_dp16_mbs1_listed");
+  EXPECT_EQ(print_layout_sizes(sparse), "PP 4, EP 8, DP 16, MBS 1");
 }
 
 TEST_F(PlanLayoutsTest, LayoutsTakeTurns) {

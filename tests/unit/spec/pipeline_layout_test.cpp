@@ -81,7 +81,7 @@ TEST(PipelineLayout, SaysWhyItDoesNotSuitAModel) {
   EXPECT_NE(fault("Et*4|(t*4|)*14tmL", 8, 1).find("16 chunks, but PP 8 x VP 1 is 8"), std::string::npos);
   EXPECT_NE(fault("Et*4|(t*4|)*14mL", 16, 1).find("60 layers (t), but the model has 61"), std::string::npos);
   EXPECT_NE(fault("Et*4|(t*4|)*14tL", 16, 1).find("0 layers that predict"), std::string::npos);
-  EXPECT_NE(fault("Et*31|t*30|m|L", 2, 2).find("not in the first"), std::string::npos);
+  EXPECT_NE(fault("Et*61m|L", 2, 1).find("not in the first"), std::string::npos);
   EXPECT_NE(fault("tt", 2, 1).find("no list of chunks"), std::string::npos);
 }
 
@@ -89,6 +89,7 @@ TEST(PipelineLayout, DescribesEqualNeighboursTogether) {
   EXPECT_EQ(describe_place_layers({5, 4, 4, 4, 1}), "5+3x4+1");
   EXPECT_EQ(describe_place_layers({2}), "2");
   EXPECT_EQ(describe_place_layers({}), "");
+  EXPECT_EQ(describe_place_layers({1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 3, 0}), "of 0 to 3");
 }
 
 }  // namespace
