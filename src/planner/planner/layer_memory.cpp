@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace tprimat::planner {
 namespace {
@@ -101,8 +102,8 @@ double score_bytes(const Workload& workload) {
 }
 
 // Copies that a rank's experts take of each token on it.
-double copies_per_token(const Workload& workload) {
-  return number(workload.shape.experts->per_token) * load_of_fullest_rank(workload);
+double copies_per_token(const Workload& workload, double load) {
+  return number(workload.shape.experts->per_token) * (load > 0 ? load : load_of_fullest_rank(workload));
 }
 
 // Of each copy of a token, on each of the ETP ranks that split its expert's inner width. torchtitan keeps its input
@@ -120,21 +121,21 @@ double copy_bytes(const Workload& workload) {
 }
 
 // Of each token on the rank.
-double routed_bytes(const Workload& workload) {
+double routed_bytes(const Workload& workload, double load) {
   constexpr double k_router = 4 + 4 + 1;
   if (repeats(workload, RecomputedModule::experts)) return 0;
   const Experts& experts = *workload.shape.experts;
-  return copies_per_token(workload) * number(workload.layout.expert_tensor) * copy_bytes(workload) +
+  return copies_per_token(workload, load) * number(workload.layout.expert_tensor) * copy_bytes(workload) +
          k_router * number(experts.count) + k_half_bytes * number(experts.latent_size.value_or(0));
 }
 
 // What torchtitan keeps per row when every second product is repeated: inputs of the norms, queries, values, the sum of
 // values and the MLP's first product; and its last one, which no gradient needs, where nothing compiles the layer. FP8
 // keeps the same. Of routed experts their inputs and the sum of their results, which ranks exchange.
-double operator_kept_bytes(const Workload& workload, LayerKind kind) {
+double operator_kept_bytes(const Workload& workload, LayerKind kind, double load) {
   const ModelSpec& m = workload.shape;
   const double hidden = number(m.hidden_size);
-  const double routed = kind == LayerKind::experts ? k_half_bytes * (copies_per_token(workload) + 1) * hidden : 0;
+  const double routed = kind == LayerKind::experts ? k_half_bytes * (copies_per_token(workload, load) + 1) * hidden : 0;
   const double values = m.latent_attention ? sum_width(m) : number(m.num_key_value_heads * m.head_dim);
   const double last = workload.compiled && kind == LayerKind::dense ? 0 : hidden;
   return k_half_bytes * (3 * hidden + last + values + common_inner(m, kind)) + routed;
@@ -149,21 +150,21 @@ double gathered_bytes(const Workload& workload) {
 }
 
 // Of a layer that is not repeated as a whole.
-double whole_layer_bytes(const Workload& workload, LayerKind kind) {
+double whole_layer_bytes(const Workload& workload, LayerKind kind, double load) {
   const Layout& layout = workload.layout;
   const double tensor = number(layout.tensor), split = sequence_split(layout);
   const double common = whole_width_bytes(workload) / split + gathered_bytes(workload) +
                         (split_width_bytes(workload, kind) + score_bytes(workload)) / tensor;
-  return kind == LayerKind::dense ? common : common + routed_bytes(workload) / split;
+  return kind == LayerKind::dense ? common : common + routed_bytes(workload, load) / split;
 }
 
-double kept_bytes(const Workload& workload, LayerKind kind) {
+double kept_bytes(const Workload& workload, LayerKind kind, double load) {
   const double split = sequence_split(workload.layout);
-  if (workload.selects_operators()) return operator_kept_bytes(workload, kind) / split;
-  if (workload.layout.recompute != Recompute::full) return whole_layer_bytes(workload, kind);
+  if (workload.selects_operators()) return operator_kept_bytes(workload, kind, load) / split;
+  if (workload.layout.recompute != Recompute::full) return whole_layer_bytes(workload, kind, load);
   const double input = k_half_bytes * number(workload.shape.hidden_size) / split;
   const double share = std::min(1.0, workload.recomputed_share);
-  return share == 1 ? input : share * input + (1 - share) * whole_layer_bytes(workload, kind);
+  return share == 1 ? input : share * input + (1 - share) * whole_layer_bytes(workload, kind, load);
 }
 
 struct AttentionWeights {
@@ -205,6 +206,15 @@ double stage_tables(const Workload& workload, int64_t stage) {
   return (first ? 1 : 0) + (last ? 1 : 0);
 }
 
+int64_t layers_before(const Workload& workload, int64_t place) {
+  const Layout& layout = workload.layout;
+  const std::vector<int64_t>& cut = workload.layers_of_places;
+  if (!cut.empty()) return std::accumulate(cut.begin(), cut.begin() + place, int64_t{0});
+  if (workload.family->balances_ends) return workload.balanced_layers(place);
+  if (workload.family->fills_stages && !layout.ends_as_layers) return workload.filled_layers(place);
+  return split_layers(workload.shape.num_layers, layout.pipeline * layout.chunks, layout.ends_as_layers, place).first;
+}
+
 int64_t expert_layers_before(const Experts& experts, int64_t layer) {
   return layer <= experts.first_dense_layers ? 0 : experts.layers(layer);
 }
@@ -220,17 +230,9 @@ void visit_chunks(const Workload& workload, int64_t stage, const Visit& visit) {
     const bool predicts = chunk * layout.pipeline + stage == workload.prediction_place();
     visit(chunk, StageLayers{count - experts, experts, predicts ? m.prediction_layers.value_or(0) : 0});
   };
-  if (workload.stages_are_alike() && !layout.ends_as_layers) {
-    const int64_t each = m.num_layers / (layout.pipeline * layout.chunks);
-    for (int64_t chunk = 0; chunk < layout.chunks; ++chunk)
-      kinds(chunk, (chunk * layout.pipeline + stage) * each, each);
-    return;
-  }
-  int64_t first = 0;
-  for (int64_t place = 0; place < layout.pipeline * layout.chunks; ++place) {
-    const int64_t count = workload.chunk_layers(place);
-    if (place % layout.pipeline == stage) kinds(place / layout.pipeline, first, count);
-    first += count;
+  for (int64_t chunk = 0; chunk < layout.chunks; ++chunk) {
+    const int64_t place = chunk * layout.pipeline + stage;
+    kinds(chunk, m.experts ? layers_before(workload, place) : 0, workload.chunk_layers(place));
   }
 }
 
@@ -262,14 +264,14 @@ double load_of_fullest_rank(const Workload& workload) {
   return load;
 }
 
-double layer_activation_bytes(const Workload& workload, LayerKind kind) {
-  return rows_of(workload) * kept_bytes(workload, kind);
+double layer_activation_bytes(const Workload& workload, LayerKind kind, double load) {
+  return rows_of(workload) * kept_bytes(workload, kind, load);
 }
 
-double whole_layer_activation_bytes(const Workload& workload, LayerKind kind) {
+double whole_layer_activation_bytes(const Workload& workload, LayerKind kind, double load) {
   const bool gathers = workload.family->operator_recompute && workload.layout.tensor > 1;
   const double sums = gathers ? 2 * k_half_bytes * number(workload.shape.hidden_size) : 0;
-  return rows_of(workload) * (whole_layer_bytes(workload, kind) + sums);
+  return rows_of(workload) * (whole_layer_bytes(workload, kind, load) + sums);
 }
 
 double layer_weights(const ModelSpec& m) {
@@ -323,10 +325,10 @@ double heaviest_rank_weights(const Workload& workload) {
   return most;
 }
 
-double stage_activation_bytes(const Workload& workload, int64_t stage) {
+double stage_activation_bytes(const Workload& workload, int64_t stage, double load) {
   const ModelSpec& m = workload.shape;
   const double dense = layer_activation_bytes(workload, LayerKind::dense);
-  const double experts = m.experts ? layer_activation_bytes(workload, LayerKind::experts) : 0;
+  const double experts = m.experts ? layer_activation_bytes(workload, LayerKind::experts, load) : 0;
   // The two streams, and both with their norms.
   const double joined = 4 * k_half_bytes * number(m.hidden_size) * rows_of(workload) / sequence_split(workload.layout);
   const double prediction = joined + (m.experts ? experts : dense), begun = begun_passes(workload, stage);

@@ -17,11 +17,11 @@ enum class LayerKind { dense, experts };
 // A layer with experts keeps of each token what its shared experts keep, the router's logits and scores in fp32 and a
 // byte of its choice for every expert; and of each copy of a token that the rank's experts take, their input, their
 // MLP's products and one fp32 weight. Copies on a rank: T·k·L, of the T tokens that lie on it, with k experts for each.
-// The ETP ranks of an expert take each other's tokens and split its inner width. L = load(), of the fullest rank.
-double layer_activation_bytes(const Workload& workload, LayerKind kind = LayerKind::dense);
+// The ETP ranks of an expert take each other's tokens and split its inner width. L is `load`, 0: of the fullest rank.
+double layer_activation_bytes(const Workload& workload, LayerKind kind = LayerKind::dense, double load = 0);
 
 // The same of a layer that is computed again, while it is.
-double whole_layer_activation_bytes(const Workload& workload, LayerKind kind);
+double whole_layer_activation_bytes(const Workload& workload, LayerKind kind, double load = 0);
 
 // Copies of tokens that the fullest rank's experts take, over the mean: the workload's expert_load, which the experts'
 // capacity limits, and no rank takes more than all (EP times the mean).
@@ -50,6 +50,6 @@ struct StageLayers {
 StageLayers layers_of_stage(const Workload& workload, int64_t stage);
 
 // Bytes that a stage keeps of all micro-batches that are under way.
-double stage_activation_bytes(const Workload& workload, int64_t stage);
+double stage_activation_bytes(const Workload& workload, int64_t stage, double load = 0);
 
 }  // namespace tprimat::planner

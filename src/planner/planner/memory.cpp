@@ -179,11 +179,11 @@ std::vector<std::pair<std::string, double>> MemoryEstimate::parts() const {
 namespace {
 
 // A layer that is computed again is whole for a while.
-double repeated_layer_bytes(const Workload& workload, const StageLayers& layers) {
+double repeated_layer_bytes(const Workload& workload, const StageLayers& layers, double load) {
   if (workload.layout.recompute != Recompute::full && !workload.selects_operators()) return 0;
   const double dense = whole_layer_activation_bytes(workload, LayerKind::dense);
   if (layers.experts + layers.prediction == 0 || !workload.shape.experts) return dense;
-  return std::max(dense, whole_layer_activation_bytes(workload, LayerKind::experts));
+  return std::max(dense, whole_layer_activation_bytes(workload, LayerKind::experts, load));
 }
 
 // Where gradients are summed in 16 bits the optimizer takes its share of them in fp32, when activations are gone.
@@ -192,31 +192,52 @@ void add_wide_gradients(MemoryEstimate& memory, const Workload& workload, const 
   memory.buffers += std::max(0.0, 4 * shared_out(workload, weights) - memory.activations - memory.logits);
 }
 
-void add_framework(MemoryEstimate& memory, const Workload& workload, const ParameterSet& parameters) {
-  memory.buffers += parameters.scoped("fixed_memory", workload.family->id, 0);
-  memory.slack = parameters.scoped("allocator_slack", workload.family->id, 0) * memory.bytes(MemoryFigure::allocated);
-  memory.context = parameters.scoped("context_memory", workload.family->id, 0);
+// What does not depend on the stage.
+struct FrameworkMemory {
+  double fixed = 0, slack = 0, context = 0, load = 0;
+};
+FrameworkMemory framework_memory(const Workload& workload, const ParameterSet& parameters) {
+  const std::string& family = workload.family->id;
+  return {parameters.scoped("fixed_memory", family, 0), parameters.scoped("allocator_slack", family, 0),
+          parameters.scoped("context_memory", family, 0), kept_load(workload, parameters)};
+}
+
+MemoryEstimate estimate_stage(const Workload& workload, const FrameworkMemory& framework, int64_t stage) {
+  MemoryEstimate memory;
+  const RankWeights weights = stage_weights(workload, stage);
+  add_states(memory, workload, weights);
+  memory.activations = stage_activation_bytes(workload, stage, framework.load) +
+                       repeated_layer_bytes(workload, layers_of_stage(workload, stage), framework.load);
+  if (stage == workload.layout.pipeline - 1) memory.logits = logit_bytes(workload);
+  add_wide_gradients(memory, workload, weights);
+  memory.buffers += framework.fixed;
+  memory.slack = framework.slack * memory.bytes(MemoryFigure::allocated);
+  memory.context = framework.context;
+  return memory;
 }
 
 }  // namespace
 
+double kept_load(const Workload& workload, const ParameterSet& parameters) {
+  if (!workload.shape.experts) return 0;
+  const bool chosen = workload.expert_load == 0 && workload.routing == Routing::learned;
+  if (!chosen || workload.layout.expert <= 1) return load_of_fullest_rank(workload);
+  const auto ranks = static_cast<double>(workload.layout.expert);
+  const double load = std::min(ranks, 1 + parameters.scoped("learned_memory", "", 0) * std::log2(ranks) / 3);
+  const auto& capacity = workload.shape.experts->capacity_factor;
+  return capacity ? std::min(load, *capacity) : load;
+}
+
 MemoryEstimate estimate_stage_memory(const Workload& workload, const ParameterSet& parameters, int64_t stage) {
-  MemoryEstimate memory;
-  const RankWeights weights = stage_weights(workload, stage);
-  add_states(memory, workload, weights);
-  const StageLayers layers = layers_of_stage(workload, stage);
-  memory.activations = stage_activation_bytes(workload, stage) + repeated_layer_bytes(workload, layers);
-  if (stage == workload.layout.pipeline - 1) memory.logits = logit_bytes(workload);
-  add_wide_gradients(memory, workload, weights);
-  add_framework(memory, workload, parameters);
-  return memory;
+  return estimate_stage(workload, framework_memory(workload, parameters), stage);
 }
 
 MemoryEstimate estimate_memory(const Workload& workload, const ParameterSet& parameters) {
   if (workload.family->own_trainer) return plan_native_memory(workload);
+  const FrameworkMemory framework = framework_memory(workload, parameters);
   MemoryEstimate most;
   workload.visit_stages([&](int64_t stage) {
-    const MemoryEstimate each = estimate_stage_memory(workload, parameters, stage);
+    const MemoryEstimate each = estimate_stage(workload, framework, stage);
     if (each.total() > most.total()) most = each;
   });
   return most;

@@ -41,6 +41,10 @@ struct MemoryEstimate {
   std::vector<std::pair<std::string, double>> parts() const;
 };
 MemoryEstimate estimate_memory(const Workload& workload, const ParameterSet& parameters);
+
+// Copies of tokens on the fullest rank over the mean, all layers together: as stated, or 1 + learned_memory log8(EP)
+// where a router chooses; never more than the experts' capacity, nor all. 0 for a dense model.
+double kept_load(const Workload& workload, const ParameterSet& parameters);
 MemoryEstimate estimate_stage_memory(const Workload& workload, const ParameterSet& parameters, int64_t stage);
 double predict_bytes(const Workload& workload, const ParameterSet& parameters, const MemoryReading& reading);
 

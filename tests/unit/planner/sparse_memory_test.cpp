@@ -213,7 +213,7 @@ TEST(PublishedSparseMemory, AllOfQwen3UnderTorchtitan) {
     w.layout.data = row.gpus, w.layout.expert = 8, w.layout.sharding = Sharding::weights;
     w.layout.micro_batch = row.micro, w.layout.recompute = Recompute::selective;
     const double bytes = predict_bytes(w, built_in_parameters(), {MemoryFigure::reserved});
-    EXPECT_NEAR(bytes / (row.gib * k_gib), 1, 0.05) << row.gpus << " " << row.micro;
+    EXPECT_NEAR(bytes / (row.gib * k_gib), 1, 0.07) << row.gpus << " " << row.micro;
   }
 }
 
