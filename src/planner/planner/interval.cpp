@@ -136,7 +136,8 @@ class ErrorPool {
     return std::max(k_min_weight, (n * mean_size(errors) + k_rows_of_all * mean_size(all_)) / (n + k_rows_of_all));
   }
   static ErrorBand band_of(const Range& range, double weight, size_t rows) {
-    return {std::exp(range.low * weight), std::exp(range.high * weight), static_cast<int64_t>(rows)};
+    return {std::min(1.0, std::exp(range.low * weight)), std::max(1.0, std::exp(range.high * weight)),
+            static_cast<int64_t>(rows)};
   }
 
   std::map<std::string, Errors> groups_;
