@@ -30,13 +30,25 @@ RoutedTokens routed_tokens(const Workload& workload, const Rates& rates) {
   return routed;
 }
 
+// The rows of an expert are a mean over experts: its products take what lies between those of the whole tiles on both
+// sides, at least of one, so that nothing leaps where the mean happens to fill its tiles.
+template <class Time>
+Phases between_tiles(double rows, const Time& time) {
+  constexpr double k_tile = 128;
+  const double below = std::max(1.0, std::floor(rows / k_tile)) * k_tile;
+  const double share = std::clamp((rows - below) / k_tile, 0.0, 1.0);
+  return time(below) * (1 - share) + time(below + k_tile) * share;
+}
+
 Phases time_grouped(const Workload& workload, const Rates& r, const RoutedTokens& routed) {
   ProductRate rate = r.low();
   rate.flops_per_second *= r.grouped, rate.saturation *= r.grouped_saturation;
   const double gates = workload.shape.mlp == MlpKind::swiglu ? 2 : 1;
   const double rows = routed.copies * number(workload.layout.expert_tensor) / routed.local;
-  const Phases one = time_linear(workload, rows, gates * routed.inner, routed.hidden, rate) +
-                     time_linear(workload, rows, routed.hidden, routed.inner, rate);
+  const Phases one = between_tiles(rows, [&](double whole) {
+    return time_linear(workload, whole, gates * routed.inner, routed.hidden, rate) +
+           time_linear(workload, whole, routed.hidden, routed.inner, rate);
+  });
   return one * routed.local;
 }
 

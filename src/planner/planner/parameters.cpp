@@ -242,7 +242,7 @@ void resolve_memory_bound(Rates& rates, const ParameterSet& p, const Machine& ma
   const double core = fused
                           ? share_of(p, machine, "attention", 1) * p.scoped("attention_factor", workload.family->id, 1)
                           : p.at("unfused_attention");
-  rates.attention = machine.peak_16 * core;
+  rates.attention = machine.peak_16 * core * (fused && workload.narrow_attention ? p.at("narrow_attention") : 1);
   rates.attention_start = p.at("attention_start");
   rates.score_bytes = p.at("score_bytes");
   rates.memory = machine.memory_bandwidth * share_of(p, machine, "memory", 1);
@@ -265,6 +265,7 @@ void resolve_exchanges(Rates& rates, const ParameterSet& p, const Machine& machi
   rates.context_cost = p.scoped("context_cost", family, 0);
   rates.tensor_overlap = p.scoped("tensor_overlap", family, 0);
   rates.data_overlap = p.scoped("data_overlap", family, 0);
+  rates.sharded_overlap = p.scoped("sharded_overlap", family, rates.data_overlap);
   rates.data_leak = p.scoped("data_leak", family, 0);
   rates.transfer_share = p.at("transfer_share");
 }

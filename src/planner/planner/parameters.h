@@ -115,6 +115,7 @@ struct Rates {
   double gather_latency = 0;      // seconds per layer and doubling of the ranks, sharded weights
   double tensor_overlap = 0;      // share of tensor-parallel exchanges that hides behind products
   double data_overlap = 0;        // share of a micro-batch's computing that exchanges can hide behind
+  double sharded_overlap = 0;     // the same where weights are gathered layer by layer
   double data_leak = 0;           // share of hidden exchanges that is felt all the same
   double transfer_share = 0;      // share of a pipeline's transfers that is felt
   double layer_overhead = 0;      // seconds that each layer adds to a micro-batch, in each of its passes

@@ -198,7 +198,7 @@ double time_sharded_data(const Workload& workload, const StageTime& stage, const
   const double exchanged = shared.seconds(2 * gathered_bytes(workload) + gradient) + 3 * latency;
   const double window = stage.total();
   const double felt =
-      std::max(0.0, exchanged - rates.data_overlap * window) + rates.data_leak * std::min(exchanged, window);
+      std::max(0.0, exchanged - rates.sharded_overlap * window) + rates.data_leak * std::min(exchanged, window);
   return workload.micro_batches() * felt;
 }
 
