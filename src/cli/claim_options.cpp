@@ -40,12 +40,12 @@ void add_figures(CommandLine& verb, ClaimOptions& options) {
 }
 
 void add_layout(CommandLine& verb, ClaimOptions& options) {
-  const auto add = [&](const char* name, std::optional<int64_t>& target, const char* doc) {
-    verb.add_option(name, target, doc)->type_name("N")->check(number_from(int64_t{1}, int64_t{1} << 24));
+  const auto add = [&](const char* name, std::optional<int64_t>& target, const char* doc, int digits = 20) {
+    verb.add_option(name, target, doc)->type_name("N")->check(number_from(int64_t{1}, int64_t{1} << digits));
   };
   add("--gpus", options.gpus, "Number of GPUs");
-  add("--seq", options.sequence_length, "Tokens per sequence (default: 4096, or the model's own if that is less)");
-  add("--gbs", options.global_batch, "Sequences per step");
+  add("--seq", options.sequence_length, "Tokens per sequence (default: 4096, or the model's own if that is less)", 24);
+  add("--gbs", options.global_batch, "Sequences per step", 30);
   add("--mbs", options.micro_batch, "Sequences per micro-batch");
   add("--tp", options.tensor, "Tensor-parallel ranks");
   add("--pp", options.pipeline, "Pipeline stages");

@@ -109,7 +109,8 @@ void require_observations(const std::vector<planner::Observation>& observations,
   if (!observations.empty()) return;
   std::map<std::string, int64_t> reasons = planner::report_own_results(inputs.results, parameters).not_predicted;
   for (const planner::PublishedTable& table : tables)
-    for (const auto& [reason, count] : planner::plan_table(table, parameters).not_predicted) reasons[reason] += count;
+    for (const planner::PlannedRow& row : planner::plan_table(table, parameters).rows)
+      ++reasons[row.missing ? *row.missing : row.weak.value_or("no rate")];
   throw Error(Problem{fmt::format("no data to fit: {}", list_reasons(reasons)), "--calibrate",
                       "see docs/planner.md for the facts that a result or row must state"});
 }
@@ -139,6 +140,8 @@ Fitted fit_parameters(const PlanOptions& options, bool results_alone, const plan
           Problem{"tables fit all parameters, those of programs too", "--fit", "omit it, or give results alone"});
     return {planner::calibrate(before, observations), {}};
   }
+  if (scope == planner::FitScope::machine)
+    log_note("only parameters of the results' machines move; --fit all also moves those of the programs");
   planner::Refinement refined = planner::refine(before, observations, scope);
   return {std::move(refined.parameters), std::move(refined.moved)};
 }
@@ -179,6 +182,7 @@ void check_options(const Session& session, const PlanOptions& options) {
                          {"--output -", names_stdout(options.output)},
                          {"--intervals -", names_stdout(options.intervals)},
                          {"--plot -", names_stdout(options.model.plot)}});
+  parse_choice<planner::FoldsBy>(options.folds_by, "--folds-by");
   const bool reads_tables = !options.tables.empty() || !options.calibration.empty();
   if (options.rows && !reads_tables)
     throw Error(Problem{"shows the rows of tables, but no table is given", "--rows", "add --validate TABLE"});

@@ -35,7 +35,7 @@ ELSEWHERE = [
     (r"perf_report\.xlsx", "a workbook of AMD's TraceLens"),
     (r"tensorboard --logdir|duckdb |mlflow |wandb ", "a program of others"),
     (r"initial[-_]weights|tokenizer\.json", "weights or a tokenizer of others"),
-    (r"--dataset PREFIX|--spec FILE|megatron_2104\.tsv|--validate results\.tsv|--calibrate|parameters\.tsv",
+    (r"--dataset PREFIX|--spec FILE|megatron_2104\.tsv|--validate results\.tsv|--table results\.tsv|claim output/|--calibrate|parameters\.tsv",
      "files of the reader"),
     (r"^tprimat probe$|--gpu cpu|probe --threads|probe --model", "half a minute of all processors"),
     (r"--format parquet", "pyarrow: pip install pyarrow"),
@@ -45,6 +45,7 @@ ELSEWHERE = [
 # Exit statuses that the text explains: a verdict withheld (3), a gate that fires (5, 6), findings of the machine.
 ENDS = [
     (r"^([A-Z_]+=\S+ )?tprimat compare", {0, 3, 5, 6}),
+    (r"^tprimat claim", {0, 1, 5}),  # a verdict
     (r"--target-days", {0, 1}),
     (r"^tprimat extract$", {0, 1, 2}),  # 2 in the folder of a page that makes no log
     (r"config init", {0, 2}),  # which does not overwrite

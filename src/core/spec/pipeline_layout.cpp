@@ -110,9 +110,12 @@ std::optional<std::vector<PlaceLayers>> parse_pipeline_layout(std::string_view t
 
 std::string write_pipeline_layout(const std::vector<int64_t>& layers_of_places, int64_t prediction_layers) {
   std::vector<std::string> places;
-  for (size_t place = 0; place < layers_of_places.size(); ++place) {
-    const bool last = place + 1 == layers_of_places.size();
-    places.push_back(write_place({layers_of_places[place], last ? prediction_layers : 0, place == 0, last}));
+  const size_t count = layers_of_places.size();
+  const bool apart = count > 2 && layers_of_places[count - 1] == 0 && layers_of_places[count - 2] == 0;
+  for (size_t place = 0; place < count; ++place) {
+    const bool predicts = place + (apart ? 2 : 1) == count;
+    const bool first = place == 0, last = place + 1 == count;
+    places.push_back(write_place({layers_of_places[place], predicts ? prediction_layers : 0, first, last}));
   }
   std::string text;
   for (size_t from = 0, to = 0; from < places.size(); from = to) {
@@ -161,8 +164,8 @@ std::string describe_place_layers(const std::vector<int64_t>& layers_of_places) 
     if (to - from > 1) text += fmt::format("{}x", to - from);
     text += std::to_string(layers_of_places[from]);
   }
-  constexpr size_t k_most = 28;
-  if (text.size() <= k_most) return text;
+  constexpr size_t k_max = 28;
+  if (text.size() <= k_max) return text;
   const auto [least, most] = std::ranges::minmax(layers_of_places);
   return fmt::format("of {} to {}", least, most);
 }

@@ -24,7 +24,8 @@ struct PlaceLayers {
 // chunks. Nothing for other text, or for parts that are out of order.
 std::optional<std::vector<PlaceLayers>> parse_pipeline_layout(std::string_view text);
 
-// The same notation, with repetitions, for a cut whose last chunk has all that follows the layers.
+// The same notation, with repetitions, for a cut whose last chunk has all that follows the layers; where its last two
+// have none, what predicts further tokens lies in the first of them ("m|L").
 std::string write_pipeline_layout(const std::vector<int64_t>& layers_of_places, int64_t prediction_layers);
 
 // The layers of each chunk; nothing for text that is no layout.

@@ -14,18 +14,19 @@ namespace {
 constexpr double k_tenth = 1.2816;     // of a normal distribution, in standard deviations
 constexpr double k_min_spread = 0.05;  // no prediction is better
 // Where no interval is known: by whether measurements of the architecture stand behind the figure.
-constexpr double k_measured_spread = 0.12, k_unknown_spread = 0.4;
+constexpr double k_measured_spread = 0.12, k_sparse_spread = 0.2, k_unknown_spread = 0.4;
 // Published layouts are seldom the planner's best: trainings in the best one may be slower.
 constexpr double k_best_layout = 0.92, k_best_spread = 0.12;
 
-RateBelief belief_of(double rate, const PredictionInterval& interval, bool measured) {
-  if (!interval.is_known()) return {rate, measured ? k_measured_spread : k_unknown_spread};
+RateBelief belief_of(double rate, const PredictionInterval& interval, double otherwise) {
+  if (!interval.is_known()) return {rate, otherwise};
   const double spread = std::log(interval.high / interval.low) / (2 * k_tenth);
   return {rate / std::sqrt(interval.low * interval.high), std::max(k_min_spread, spread)};
 }
 
-bool is_measured(const Workload& workload, const Machine& machine, const ParameterSet& parameters) {
-  return model_kind(workload) == ModelKind::dense && rests_on_measurements(parameters, machine, *workload.family);
+double spread_without(const Workload& workload, const Machine& machine, const ParameterSet& parameters) {
+  if (!rests_on_measurements(parameters, machine, *workload.family)) return k_unknown_spread;
+  return model_kind(workload) == ModelKind::dense ? k_measured_spread : k_sparse_spread;
 }
 
 std::string format_workload(const Workload& workload) {
@@ -48,7 +49,7 @@ PlannedRate time_stated(const ReadFacts& read, const ParameterSet& parameters) {
   planned.layout = format_workload(workload);
   planned.basis = interval.basis;
   if (std::isfinite(rate) && rate > 0)
-    planned.belief = belief_of(rate, interval, is_measured(workload, read.planned.machine, parameters));
+    planned.belief = belief_of(rate, interval, spread_without(workload, read.planned.machine, parameters));
   else
     planned.missing = "no step time for this layout";
   return planned;
@@ -85,7 +86,7 @@ PlannedRate search_best(const RunFacts& facts, const ParameterSet& parameters) {
   planned.layout = "best found: " + format_workload(best.workload);
   planned.basis = interval.basis;
   planned.belief = belief_of(best.time.tokens_per_second_per_gpu(best.workload) * k_best_layout, interval,
-                             is_measured(best.workload, facts.machine, parameters));
+                             spread_without(best.workload, facts.machine, parameters));
   planned.belief->spread = std::hypot(planned.belief->spread, k_best_spread);
   return planned;
 }

@@ -51,6 +51,8 @@ Claim claim_of_result(const RunResult& result, const std::string& path) {
   if (result.status != RunStatus::complete)
     refuse(fmt::format("the run has status {}", enum_name(result.status)), path);
   if (!result.model_info.shape) refuse("it has no model shape", path);
+  if (const auto problems = check_model(*result.model_info.shape, path); !problems.empty())
+    refuse(problems.front().what, path);
   if (!result.precision) refuse("it has no precision", path);
   if (!result.training_config.sequence_length) refuse("it has no sequence length", path);
   if (!rate || !(rate->value > 0)) refuse("it has no tokens/s", path);

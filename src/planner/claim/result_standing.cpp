@@ -7,10 +7,13 @@
 namespace tprimat::planner {
 namespace {
 
+constexpr int64_t k_max_length = int64_t{1} << 24;  // tokens; more is no training's
+
 std::optional<RunFacts> facts_of(const RunResult& result) {
   const auto& shape = result.model_info.shape;
   const auto& length = result.training_config.sequence_length;
   if (result.platform == Platform::cpu || !shape || !result.precision || !length || *length < 1) return std::nullopt;
+  if (*length > k_max_length || !check_model(*shape, "").empty()) return std::nullopt;
   const auto machine = machine_of_device(result.gpu_info.device_name, result.gpu_info.total_memory_gb);
   const auto precision = parse_enum<PlanPrecision>(enum_name(*result.precision));
   if (!machine || !precision || machine->peak(*precision) <= 0) return std::nullopt;

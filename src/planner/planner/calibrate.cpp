@@ -2,8 +2,11 @@
 
 #include <cminpack-1/cminpack.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "planner/step_time.h"
 
@@ -13,11 +16,32 @@ namespace {
 // Squares of large errors grow linearly, so that one wrong row does not bend a parameter.
 double weigh(double error) { return error / std::sqrt(1 + std::fabs(error) / 2); }
 
+// Observations of one workload on one machine are no more independent than one: together they count as one.
+std::string describe_copies(const Observation& each) {
+  const Workload& w = each.workload;
+  const Layout& l = w.layout;
+  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", each.machine.id, w.family->id, w.release, w.shape.name,
+                     w.shape.num_layers, enum_name(w.precision), w.sequence_length, w.global_batch, l.num_gpus(),
+                     l.tensor, l.pipeline, l.micro_batch, l.expert);
+}
+
+// 1 / noise of each. Routing and fused kernels that no row names make sparse models twice as noisy.
+std::vector<double> weights_of(const std::vector<Observation>& observations, double noise) {
+  constexpr double k_sparse = 1.2;
+  std::map<std::string, int64_t> copies;
+  for (const Observation& each : observations) ++copies[describe_copies(each)];
+  std::vector<double> weights;
+  for (const Observation& each : observations)
+    weights.push_back(1 / (noise * (each.workload.shape.experts ? k_sparse : 1) *
+                           std::sqrt(static_cast<double>(copies[describe_copies(each)]))));
+  return weights;
+}
+
 // Parameters that are fitted, as the exponents z of value = prior * exp(z * spread).
 class Residuals {
  public:
   Residuals(ParameterSet priors, const std::vector<Observation>& observations, double noise)
-      : parameters_(std::move(priors)), observations_(observations), noise_(noise) {
+      : parameters_(std::move(priors)), observations_(observations), weights_(weights_of(observations, noise)) {
     for (size_t i = 0; i < parameters_.all().size(); ++i)
       if (parameters_.all()[i].spread > 0 && moves_any(i)) fitted_.push_back(i);
   }
@@ -31,9 +55,9 @@ class Residuals {
 
   void evaluate(const double* z, double* residuals) {
     apply(z);
-    for (const Observation& each : observations_) {
-      *residuals++ = time_residual(each);
-      *residuals++ = memory_residual(each);
+    for (size_t row = 0; row < observations_.size(); ++row) {
+      *residuals++ = time_residual(row);
+      *residuals++ = memory_residual(row);
     }
     std::copy_n(z, inputs(), residuals);
   }
@@ -47,10 +71,9 @@ class Residuals {
       std::fill_n(jacobian, values(), 0.0);
       apply_one(i, z[i] + k_step);
       for (size_t row = 0; row < observations_.size(); ++row) {
-        const Observation& each = observations_[row];
-        if (!touches(parameter(i), each)) continue;
-        jacobian[2 * row] = (time_residual(each) - centre[2 * row]) / k_step;
-        jacobian[2 * row + 1] = (memory_residual(each) - centre[2 * row + 1]) / k_step;
+        if (!touches(parameter(i), observations_[row])) continue;
+        jacobian[2 * row] = (time_residual(row) - centre[2 * row]) / k_step;
+        jacobian[2 * row + 1] = (memory_residual(row) - centre[2 * row + 1]) / k_step;
       }
       apply_one(i, z[i]);
       jacobian[2 * observations_.size() + static_cast<size_t>(i)] = 1;
@@ -81,14 +104,16 @@ class Residuals {
     const PlanParameter& each = parameter(i);
     parameters_.set_value(fitted_[static_cast<size_t>(i)], each.prior * std::exp(z * each.spread));
   }
-  double time_residual(const Observation& each) const {
+  double time_residual(size_t row) const {
+    const Observation& each = observations_[row];
     if (each.seconds <= 0) return 0;
-    return weigh(std::log(predict_seconds(parameters_, each.machine, each.workload) / each.seconds) / noise_);
+    return weigh(std::log(predict_seconds(parameters_, each.machine, each.workload) / each.seconds) * weights_[row]);
   }
-  double memory_residual(const Observation& each) const {
+  double memory_residual(size_t row) const {
+    const Observation& each = observations_[row];
     if (!each.memory_bytes) return 0;
     const double bytes = predict_bytes(each.workload, parameters_, each.memory_reading);
-    return weigh(std::log(bytes / *each.memory_bytes) / noise_);
+    return weigh(std::log(bytes / *each.memory_bytes) * weights_[row]);
   }
   static bool touches(const PlanParameter& each, const Observation& observation) {
     const size_t at = each.name.find('@');
@@ -96,18 +121,19 @@ class Residuals {
     const std::string_view scope = std::string_view(each.name).substr(at + 1);
     if (scope.starts_with(k_machine_scope)) return scope == machine_scope(observation.machine);
     return scope == observation.machine.architecture || scope == observation.workload.family->id ||
-           scope == observation.workload.release || scope == observation.workload.shape.name;
+           scope == observation.workload.release || scope == observation.workload.shape.name ||
+           scope == observation.machine.id;
   }
   // A parameter that no observation feels keeps its value.
   bool moves_any(size_t index) {
     constexpr double k_nudge = 1.01;
     const PlanParameter before = parameters_.all()[index];
     for (const double factor : {k_nudge, 1 / k_nudge})
-      for (const Observation& each : observations_) {
-        if (!touches(before, each)) continue;
-        const double time = time_residual(each), memory = memory_residual(each);
+      for (size_t row = 0; row < observations_.size(); ++row) {
+        if (!touches(before, observations_[row])) continue;
+        const double time = time_residual(row), memory = memory_residual(row);
         parameters_.set_value(index, before.value * factor);
-        const bool moved = time_residual(each) != time || memory_residual(each) != memory;
+        const bool moved = time_residual(row) != time || memory_residual(row) != memory;
         parameters_.set_value(index, before.value);
         if (moved) return true;
       }
@@ -116,8 +142,8 @@ class Residuals {
 
   ParameterSet parameters_;
   const std::vector<Observation>& observations_;
-  double noise_;
-  std::vector<size_t> fitted_;  // indices in parameters_
+  std::vector<double> weights_;  // of the observations
+  std::vector<size_t> fitted_;   // indices in parameters_
 };
 
 // MINPACK's callback: the residuals at z, or their derivatives.
@@ -170,7 +196,7 @@ ParameterSet calibrate(ParameterSet priors, const std::vector<Observation>& obse
   priors.drop_machines();
   const ParameterSet before = priors;
   priors.reset();
-  for (const Observation& each : observations) priors.add_factors(each.workload);
+  for (const Observation& each : observations) priors.add_factors(each.workload, each.machine);
   return fit_parameters(before, std::move(priors), observations, k_noise).parameters;
 }
 

@@ -131,12 +131,13 @@ class ErrorPool {
 
  private:
   double weight_of(const Errors& errors) const {
-    constexpr double k_rows_of_all = 5, k_least = 1e-4;
+    constexpr double k_rows_of_all = 5, k_min_weight = 1e-4;
     const auto n = static_cast<double>(errors.size());
-    return std::max(k_least, (n * mean_size(errors) + k_rows_of_all * mean_size(all_)) / (n + k_rows_of_all));
+    return std::max(k_min_weight, (n * mean_size(errors) + k_rows_of_all * mean_size(all_)) / (n + k_rows_of_all));
   }
   static ErrorBand band_of(const Range& range, double weight, size_t rows) {
-    return {std::exp(range.low * weight), std::exp(range.high * weight), static_cast<int64_t>(rows)};
+    return {std::min(1.0, std::exp(range.low * weight)), std::max(1.0, std::exp(range.high * weight)),
+            static_cast<int64_t>(rows)};
   }
 
   std::map<std::string, Errors> groups_;
@@ -192,12 +193,16 @@ BandKey IntervalTable::place_of(const Workload& workload, const Machine& machine
 
 PredictionInterval IntervalTable::interval_of(const Workload& workload, const Machine& machine) const {
   const Nearness near = find_nearness(measured, workload, machine);
-  for (auto index = static_cast<size_t>(near.nearest); index < k_distances; ++index) {
+  ErrorBand widest;
+  for (size_t index = 0; index < k_distances; ++index) {
     const auto distance = static_cast<Distance>(index);
     const ErrorBand* band = find_band(bands, {model_kind(workload), distance, name_group(distance, workload, machine)});
     if (band == nullptr) continue;
+    widen(widest, *band);
+    if (distance < near.nearest) continue;
     const int64_t rows = near.rows[static_cast<size_t>(near.nearest)];
-    return {band->low, band->high, rows, name_basis(near.nearest, rows, workload, machine)};
+    const ErrorBand& felt = distance == Distance::same_program ? *band : widest;
+    return {felt.low, felt.high, rows, name_basis(near.nearest, rows, workload, machine)};
   }
   return {};
 }
@@ -208,18 +213,9 @@ IntervalTable make_intervals(std::vector<MeasuredGroup> measured, const std::vec
   std::map<std::pair<ModelKind, Distance>, ErrorPool> pools;
   for (const KeptOutRow& row : rows)
     pools[{row.place.kind, row.place.distance}].add(row.place.group, std::log(row.ratio));
-  std::map<ModelKind, ErrorBand> nearer;  // of all groups
-  for (const auto& [place, pool] : pools) {
-    if (pool.rows() < k_min_kept_out) continue;
-    const auto [kind, distance] = place;
-    const auto before = nearer.find(kind);
-    auto bands = pool.bands();
-    for (auto& [group, band] : bands) {
-      if (before != nearer.end()) widen(band, before->second);
-      table.bands[{kind, distance, group}] = band;
-    }
-    nearer[kind] = bands.at("");
-  }
+  for (const auto& [place, pool] : pools)
+    if (pool.rows() >= k_min_kept_out)
+      for (const auto& [group, band] : pool.bands()) table.bands[{place.first, place.second, group}] = band;
   return table;
 }
 

@@ -99,8 +99,8 @@ struct KeptOutRow {
 // Locally weighted split conformal prediction (Lei et al., JASA 113, 2018). Errors are logarithms of ratios. Those of a
 // kind and distance are divided by their group's mean absolute error, in which five rows of the mean of all groups take
 // part; a band reaches from their 10th to their 90th percentile, each moved outwards by the rank that a next row would
-// have, times the group's mean. A band is never narrower than that of all groups at a smaller distance. A distance with
-// fewer than ten rows has none.
+// have, times the group's mean. A distance with fewer than ten rows has none. A training's interval spans the bands of
+// its distance and of all smaller ones, so that it is never narrower farther away.
 IntervalTable make_intervals(std::vector<MeasuredGroup> measured, const std::vector<KeptOutRow>& rows);
 
 std::string_view vendor_of(std::string_view architecture);  // "AMD"

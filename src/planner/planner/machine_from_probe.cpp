@@ -155,6 +155,10 @@ class GpuReader {
     take_memory();
     take_products();
     take_links();
+    const MeasuredRates& rates = machine_.measured;
+    if (!rates.product_16 && !rates.product_8 && !rates.memory && !rates.link)
+      refuse(reports_.path, "measured neither products nor memory");
+    if (was_slowed()) note("some products slowed down while they were measured: a lower clock, or other load");
     if (!probed_.catalogue) complete_unknown();
     require_all(reports_.path, machine_.id, missing_);
     probed_.machine = machine_;
@@ -188,6 +192,13 @@ class GpuReader {
     probed_.measures_memory = bytes && !is_busy;
     if (probed_.measures_memory) machine_.memory_bytes = *bytes;
     if (stated().memory_bytes) machine_.memory_bytes = *stated().memory_bytes;
+  }
+
+  bool was_slowed() const {
+    for (const GpuProbeReport& report : reports_.gpus)
+      for (const GpuPeak& peak : report.matmul)
+        if (std::ranges::any_of(peak.products, [](const GpuRate& each) { return each.measured.slowed; })) return true;
+    return false;
   }
 
   // What element-wise kernels reach: the mean time of a copied and an added byte.
@@ -318,6 +329,12 @@ ProbedMachine read_processor(const ProbeReports& reports, const StatedMachine& s
               facts->memory_bytes > 0 ? std::vector<std::string>{}
                                       : std::vector<std::string>{"the memory of a node (--memory-gb)"});
   probed.machine = processor_machine(*facts);
+  for (const GemmPeak& each : report.matmul)
+    if (each.cpu_share < k_undisturbed_share) {
+      probed.notes.push_back(
+          "other work disturbed the measurement: the rates are too low (measure on an idle machine)");
+      break;
+    }
   Machine& machine = probed.machine;
   if (stated.devices_per_node) machine.gpus_per_domain = *stated.devices_per_node;
   if (stated.network_bandwidth && stated.devices_per_node)

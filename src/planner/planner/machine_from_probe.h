@@ -26,9 +26,7 @@ struct ProbedMachine {
   bool measures_memory = false;    // how much there is
 
   // Of the machine's memory; empty: the catalogue.
-  std::string memory_source() const {
-    return stated.memory_bytes ? "--memory-gb" : measures_memory ? "as the probe found it" : "";
-  }
+  std::string memory_source() const { return stated.memory_bytes ? "--memory-gb" : measures_memory ? "the probe" : ""; }
 };
 
 // `paths`: reports of one machine, such as its products and memory, and its collectives. `parameters` tell what is

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
 
@@ -156,7 +157,8 @@ void ParameterSet::reset() {
 
 bool ParameterSet::replace(const PlanParameter& parameter) {
   const size_t scope = parameter.name.find('@');
-  const bool factor = parameter.name.starts_with("release@") || parameter.name.starts_with("model@");
+  constexpr std::array k_factors{"release@", "sparse_release@", "model@", "part@"};
+  const bool factor = std::ranges::any_of(k_factors, [&](const char* key) { return parameter.name.starts_with(key); });
   if (factor || (scope != std::string::npos && parameter.name.substr(scope + 1).starts_with(k_machine_scope)))
     add(parameter);
   const auto found = index_.find(parameter.name);
@@ -165,10 +167,15 @@ bool ParameterSet::replace(const PlanParameter& parameter) {
   return true;
 }
 
-void ParameterSet::add_factors(const Workload& workload) {
-  constexpr double k_spread = 0.05;
-  if (!workload.release.empty()) add({"release@" + workload.release, 1, 1, k_spread, 0.5, 2, ""});
-  if (!workload.shape.name.empty()) add({"model@" + workload.shape.name, 1, 1, k_spread, 0.5, 2, ""});
+void ParameterSet::add_factors(const Workload& workload, const Machine& machine) {
+  constexpr double k_dense = 0.05, k_sparse = 0.1;  // programs learn to run sparse models
+  const double spread = workload.shape.experts ? k_sparse : k_dense;
+  const auto factor = [&](std::string_view key, const std::string& scope) {
+    if (!scope.empty()) add({fmt::format("{}@{}", key, scope), 1, 1, spread, 0.5, 2, ""});
+  };
+  factor(workload.shape.experts ? "sparse_release" : "release", workload.release);
+  factor("model", workload.shape.name);
+  add({"part@" + machine.id, 1, 1, k_dense, 0.5, 2, ""});
 }
 
 void ParameterSet::add(const PlanParameter& parameter) {
@@ -269,7 +276,7 @@ void resolve_experts(Rates& rates, const ParameterSet& p, const Machine& machine
   if (!workload.shape.experts) return;
   const std::string& family = workload.family->id;
   rates.grouped = share_of(p, machine, "grouped", 1);
-  rates.grouped_saturation = p.at("grouped_saturation");
+  rates.grouped_saturation = p.scoped("grouped_saturation", machine.architecture, 1);
   rates.routed_bytes = p.at("routed_bytes");
   rates.expert_launch = p.scoped("expert_launch", family, 0);
   const bool narrow = workload.precision == PlanPrecision::fp8 || workload.precision == PlanPrecision::fp4;
@@ -299,8 +306,9 @@ Rates resolve_rates(const ParameterSet& p, const Machine& machine, const Workloa
   rates.step_start = p.scoped("step_start", family, 0);
   rates.node_start = p.scoped("node_start", family, 0);
   rates.straggling = p.scoped("straggling", family, 0);
-  rates.scale = p.scoped("scale", family, 1) * p.scoped("release", workload.release, 1) *
-                p.scoped("model", workload.shape.name, 1);
+  rates.scale = p.scoped("scale", family, 1) *
+                p.scoped(workload.shape.experts ? "sparse_release" : "release", workload.release, 1) *
+                p.scoped("model", workload.shape.name, 1) * p.scoped("part", machine.id, 1);
   resolve_experts(rates, p, machine, workload);
   if (workload.family->own_trainer) rates.native = resolve_native_rates(p, machine, workload);
   return rates;

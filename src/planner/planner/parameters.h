@@ -39,8 +39,9 @@ class ParameterSet {
   void reset();                                  // every value to its prior
   bool replace(const PlanParameter& parameter);  // false where there is none of that name; a machine's own is added
   void add(const PlanParameter& parameter);      // unless one of that name is there
-  // Factors about 1 of the workload's release and model, "release@26.04" and "model@qwen3_8b", unless they are there.
-  void add_factors(const Workload& workload);
+  // Factors about 1 of the workload's release and model and of the part, "release@26.04", "model@qwen3_8b" and
+  // "part@GB200", unless they are there.
+  void add_factors(const Workload& workload, const Machine& machine);
 
  private:
   std::vector<PlanParameter> parameters_;

@@ -25,7 +25,11 @@ std::string key_of(const std::string& name) {
 }
 
 Platform platform_of(const Machine& machine) {
+  if (machine.cores > 0) return Platform::cpu;
   if (const auto part = find_hardware(machine.id)) return part->platform;
+  if (machine.architecture.empty())
+    throw Error(Problem{fmt::format("a configuration needs the vendor of {}, which the catalogue lacks", machine.id),
+                        "--yaml", "plan without it"});
   return machine.architecture.starts_with("cdna") ? Platform::amd : Platform::nvd;
 }
 

@@ -141,7 +141,12 @@ const Family* find_program(const PublishedRow& row) {
   const bool megatron = family != nullptr && family->id == "megatron_2021";
   if (!megatron) return family;
   const auto shape = read_inputs(row).shape;
-  return shape && (shape->experts || shape->latent_attention) ? find_family("megatron_core") : family;
+  // Papers of 2023 and later measured its successor.
+  constexpr int64_t k_first_month = 2301;
+  const auto month = find_in_cell(row, "source", "arXiv[ :]([0-9]{4})[.]");
+  const bool later = !month.empty() && std::stoll(month[0]) >= k_first_month;
+  const bool newer = later || (shape && (shape->experts || shape->latent_attention));
+  return newer ? find_family("megatron_core") : family;
 }
 
 // These say why nothing can be predicted; nothing where something can.

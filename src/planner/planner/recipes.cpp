@@ -43,6 +43,7 @@ PublishedRecipe parse_recipe(const TsvRow& row) {
   recipe.graphs = parse_graphs(row.at("graphs"));
   if (!row.at("dispatcher").empty()) recipe.dispatcher = parse_enum<Dispatcher>(row.at("dispatcher"));
   recipe.overlaps_experts = row.at("overlap") == "yes";
+  recipe.narrow_attention = row.at("attention") == "fp8";
   recipe.recompute = row.at("recompute"), recipe.cut = row.at("cut");
   return recipe;
 }
@@ -94,6 +95,7 @@ PublishedRow complete_by_recipe(PublishedWorkload& read, const PublishedRow& row
   if (!workload.dispatcher && workload.shape.experts)
     workload.dispatcher = recipe->dispatcher.value_or(Dispatcher::alltoall);
   workload.overlaps_experts = workload.overlaps_experts || recipe->overlaps_experts;
+  workload.narrow_attention = workload.narrow_attention || recipe->narrow_attention;
   if (row.cell("recompute").empty() && !recipe->recompute.empty()) {
     const bool layers = recipe->recompute.ends_with(" layers");
     complete.cells["recompute"] = (layers ? "full " : "selective: ") + recipe->recompute;

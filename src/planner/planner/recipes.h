@@ -19,6 +19,7 @@ struct PublishedRecipe {
   Graphs graphs = Graphs::none;
   std::optional<Dispatcher> dispatcher;
   bool overlaps_experts = false;
+  bool narrow_attention = false;
   std::string recompute;  // "moe_act,layernorm"
   std::string cut;        // "Et*4|(t*4|)*14tmL"
 };

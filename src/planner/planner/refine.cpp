@@ -89,7 +89,7 @@ Refinement refine(const ParameterSet& start, const std::vector<Observation>& obs
   ParameterSet before = start;
   for (const Observation& each : observations) {
     add_copies(before, start, each);
-    if (scope == FitScope::all) before.add_factors(each.workload);
+    if (scope == FitScope::all) before.add_factors(each.workload, each.machine);
   }
   std::vector<PlanParameter> believed;
   for (const PlanParameter& each : before.all()) believed.push_back(believe(each, observations, scope));
@@ -105,13 +105,22 @@ Refinement refine(const ParameterSet& start, const std::vector<Observation>& obs
 }
 
 std::string render_moved(const std::vector<MovedParameter>& moved) {
+  constexpr double k_shown = 0.05;
   if (moved.empty()) return "no parameter moved\n";
   TextTable table{{"parameter", "before", "after", "change", "uncertainty", "moved by"}, {}, {1, 2, 3, 4, 5}};
-  for (const MovedParameter& each : moved)
+  int64_t left_out = 0;
+  for (const MovedParameter& each : moved) {
+    if (std::fabs(each.deviations) < k_shown) {
+      ++left_out;
+      continue;
+    }
     table.rows.push_back({each.name, format_significant(each.before, 4), format_significant(each.after, 4),
                           fmt::format("{:+.1f} %", 100 * (each.after / each.before - 1)),
                           format_percent(each.deviation), fmt::format("{:+.1f} sd", each.deviations)});
-  return render_text(table) + "sd: posterior standard deviations of the parameter\n";
+  }
+  std::string text = render_text(table);
+  if (left_out > 0) text += fmt::format("{} others moved by less than {} sd\n", left_out, k_shown);
+  return text + "sd: posterior standard deviations of the parameter\n";
 }
 
 }  // namespace tprimat::planner

@@ -134,7 +134,7 @@ void assume_precision(CompletedRow& completed, const Machine& machine, const std
     fill(row, "precision", machine.peak_8 > 0 ? "FP8" : "BF16");
   }
   completed.assumptions.push_back(row.cell("precision"));
-  if (either) completed.weak = "its precision is not published";
+  if (either && !named) completed.weak = "its precision is not published";
 }
 
 // All published configurations of the 405B model cut each stage into eight chunks (mlcommons/training_results_v5.0 and
@@ -149,10 +149,11 @@ void assume_chunks(CompletedRow& completed) {
 // Submissions name containers and libraries. On GPUs they train with NeMo, on Megatron-Core, unless they say otherwise.
 void name_program(CompletedRow& completed, const std::string& round) {
   const std::string text = lower_text(completed.row.cell("framework"));
+  if (mentions(text, "torchtitan")) return;
+  for (const std::string_view other : {"maxtext", "jax", "pax", "tinygrad"})
+    if (mentions(text, other)) completed.missing = "no such framework in the planner's list";
   if (mentions(text, "deepspeed"))
     completed.missing = "no layout: how its DeepSpeed shares the weights is not published";
-  for (const std::string_view other : {"torchtitan", "maxtext", "jax", "pax", "tinygrad", "deepspeed", "lightning"})
-    if (mentions(text, other)) return;
   completed.row.cells["framework"] = fmt::format("MLPerf {} NeMo", round);
 }
 
@@ -220,8 +221,8 @@ CompletedRow complete_row(const PublishedRow& printed) {
 void read_tuning(PublishedWorkload& read, const PublishedRow& row) {
   Workload& workload = read.workload;
   workload.trains_adapters = read_inputs(row).tuning == TuningKind::adapters;
-  workload.narrow_attention = mentions(lower_text(row.cell("notes")), "fp8 attention") &&
-                              (workload.precision == PlanPrecision::fp8 || workload.precision == PlanPrecision::fp4);
+  const bool narrow = workload.precision == PlanPrecision::fp8 || workload.precision == PlanPrecision::fp4;
+  if (narrow && mentions(lower_text(row.cell("notes")), "fp8 attention")) workload.narrow_attention = true;
   workload.plain_loss = has_plain_loss(workload, row);
   if (const auto round = submission_round(row)) {
     workload.release = release_of(read.machine, *round);

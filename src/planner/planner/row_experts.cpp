@@ -216,6 +216,9 @@ void read_prediction_layers(PublishedWorkload& read, const PublishedRow& row) {
   }
   if (own == 0 || mentions(lower_text(row.cell("model")), "mtp")) return;
   const auto rate = parse_printed(row.cell("tokens_per_s_per_gpu")), flops = parse_printed(row.cell("tflops_per_gpu"));
+  // AMD-AGI/Primus examples/megatron/configs (mtp_num_layers: null) and MaxText's configurations train none.
+  const std::string program = lower_text(row.cell("framework"));
+  if ((mentions(program, "primus") || mentions(program, "maxtext")) && !(rate && flops)) model.prediction_layers = 0;
   if (!rate || !flops) return;
   const double printed = flops->value * 1e12 / rate->value;
   const auto off = [&](int64_t layers) {
@@ -267,8 +270,10 @@ void cut_unevenly(PublishedWorkload& read, const PublishedRow& row) {
     return;
   if (workload.family->fills_stages || workload.family->balances_ends) return;
   std::vector<int64_t>& cut = workload.layers_of_places;
-  if (!mentions(lower_text(row.cell("framework")), "primus")) cut = cut_as_megatron(layers, places);
-  if (workload.shape.prediction_layers && layers == 3 + 2 * (places - 3)) cut = cut_with_prediction(places);
+  const bool primus = mentions(lower_text(row.cell("framework")), "primus");
+  if (!primus) cut = cut_as_megatron(layers, places);
+  if (!primus && workload.shape.prediction_layers.value_or(0) > 0 && layers == 3 + 2 * (places - 3))
+    cut = cut_with_prediction(places);
   if (cut.empty()) cut = cut_as_primus(layers, places);
   read.assumptions.push_back(fmt::format("{} layers first, {} last", cut.front(), cut.back()));
 }

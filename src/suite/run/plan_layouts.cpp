@@ -69,11 +69,11 @@ class LayoutSearch {
 
   std::vector<PlannedLayout> find(const planner::PlanRequest& request, size_t top) {
     // To rank at first; more where too few of them are accepted, until so many say enough of the others.
-    constexpr size_t k_first = 32, k_most = 4096;
+    constexpr size_t k_first = 32, k_max = 4096;
     for (size_t most = std::max(k_first, 4 * top);; most *= 4) {
       const planner::SearchOutcome outcome = planner::search_layouts(request, planner_.parameters, most);
       std::vector<PlannedLayout> accepted = take(outcome.ranked, top);
-      if (accepted.size() < top && outcome.ranked.size() == most && most < std::max(k_most, top)) continue;
+      if (accepted.size() < top && outcome.ranked.size() == most && most < std::max(k_max, top)) continue;
       if (accepted.empty()) throw no_layout(request, outcome);
       return accepted;
     }

@@ -49,6 +49,7 @@ inline void draw_layout(Workload& workload, std::mt19937& random) {
   workload.global_batch = l.data * l.micro_batch * l.pipeline * rounds;
   l.ends_as_layers = family.counts_ends && l.pipeline > 1 && pick<int64_t>({0, 1}, random) == 1;
   if (family.interleaves && l.pipeline > 1) l.chunks = pick<int64_t>({1, 1, 2, 3}, random);
+  if (l.pipeline * l.chunks > workload.shape.num_layers) l.chunks = 1;
   l.recompute = pick<Recompute>({Recompute::none, Recompute::selective, Recompute::full}, random);
   l.sharding = family.fully_sharded
                    ? Sharding::weights

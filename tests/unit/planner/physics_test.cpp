@@ -95,7 +95,7 @@ TEST_P(Physics, TwiceAllRatesIsHalfTheTime) {
       Rates rates = resolve_rates(built_in_parameters(), machine, w);
       for (double Rates::*const latency :
            {&Rates::link_latency, &Rates::exchange_latency, &Rates::gather_latency, &Rates::layer_overhead,
-            &Rates::layer_start, &Rates::step_start, &Rates::node_start, &Rates::expert_launch})
+            &Rates::layer_start, &Rates::step_start, &Rates::node_start, &Rates::expert_launch, &Rates::cast_launch})
         rates.*latency = 0;
       return time_step(w, machine, rates).total();
     };

@@ -116,9 +116,11 @@ TEST(SparseRows, StagesThatDoNotDivideTheLayersAreCutAsThePrograms) {
   EXPECT_EQ(cut_of("Mega", "4", "1"), (std::vector<int64_t>{16, 16, 16, 13}));
   const std::vector<int64_t> narrow = cut_of("Mega", "8", "4");
   ASSERT_EQ(narrow.size(), 32u);
-  EXPECT_EQ(narrow.front(), 1);
+  EXPECT_EQ(narrow.front(), 3);
   EXPECT_EQ(narrow[1], 2);
-  EXPECT_EQ(narrow.back(), 0);
+  EXPECT_EQ(narrow[30], 0);  // predicts further tokens
+  EXPECT_EQ(narrow[31], 0);  // has the loss
+  EXPECT_EQ(cut_of("Mega", "8", "4", "Kimi-K2").front(), 1);
   EXPECT_EQ(std::accumulate(narrow.begin(), narrow.end(), int64_t{0}), 61);
   const std::vector<int64_t> primus = cut_of("Primus Megatron-LM", "16", "2");
   EXPECT_EQ((std::vector<int64_t>{primus[0], primus[1], primus[2], primus[30], primus[31]}),
@@ -171,9 +173,11 @@ TEST(SparseRows, RecipesStandInForWhatARowDoesNotSay) {
   EXPECT_EQ(april.routing, Routing::balanced);
   EXPECT_EQ(april.dispatcher, Dispatcher::hybridep);
   EXPECT_EQ(april.graphs, Graphs::parts);
+  EXPECT_FALSE(april.narrow_attention);
   cells["framework"] = "Megatron-Bridge / NeMo 26.06";
   EXPECT_EQ(read_row(cells).workload.graphs, Graphs::whole);
   EXPECT_TRUE(read_row(cells).workload.overlaps_experts);
+  EXPECT_TRUE(read_row(cells).workload.narrow_attention);
   cells["notes"] = "partial CUDA graphs, all-to-all, EP overlap off";  // the row's own word holds
   const Workload own = read_row(cells).workload;
   EXPECT_EQ(own.graphs, Graphs::parts);

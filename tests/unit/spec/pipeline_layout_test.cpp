@@ -68,6 +68,8 @@ TEST(PipelineLayout, WhatIsWrittenIsReadBack) {
           << write_pipeline_layout(layers, prediction);
   EXPECT_EQ(write_pipeline_layout({4, 4, 4, 1}, 1), "Et*4|(t*4|)*2tmL");
   EXPECT_EQ(write_pipeline_layout({2, 1, 1}, 0), "Ett|t|tL");
+  EXPECT_EQ(write_pipeline_layout({2, 1, 1, 0}, 1), "Ett|(t|)*2mL");
+  EXPECT_EQ(write_pipeline_layout({2, 2, 0, 0}, 1), "Ett|tt|m|L");
 }
 
 TEST(PipelineLayout, SaysWhyItDoesNotSuitAModel) {
