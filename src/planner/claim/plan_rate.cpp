@@ -16,7 +16,7 @@ constexpr double k_min_spread = 0.05;  // no prediction is better
 // Where no interval is known: by whether measurements of the architecture stand behind the figure.
 constexpr double k_measured_spread = 0.12, k_sparse_spread = 0.2, k_unknown_spread = 0.4;
 // Published layouts are seldom the planner's best: trainings in the best one may be slower.
-constexpr double k_best_layout = 0.92, k_best_spread = 0.12;
+constexpr double k_best_layout = 0.92, k_best_spread = 0.12, k_best_sparse_spread = 0.3;
 
 RateBelief belief_of(double rate, const PredictionInterval& interval, double otherwise) {
   if (!interval.is_known()) return {rate, otherwise};
@@ -34,8 +34,7 @@ std::string format_workload(const Workload& workload) {
   request.shape = workload.shape;
   PlanLine line;
   static_cast<Layout&>(line) = workload.layout;
-  std::string text = format_layout(line);
-  if (workload.layout.expert > 1) text += fmt::format(", EP {}", workload.layout.expert);
+  const std::string text = format_layout(line);
   return fmt::format("{}, GBS {}", text, workload.global_batch);
 }
 
@@ -87,7 +86,7 @@ PlannedRate search_best(const RunFacts& facts, const ParameterSet& parameters) {
   planned.basis = interval.basis;
   planned.belief = belief_of(best.time.tokens_per_second_per_gpu(best.workload) * k_best_layout, interval,
                              spread_without(best.workload, facts.machine, parameters));
-  planned.belief->spread = std::hypot(planned.belief->spread, k_best_spread);
+  planned.belief->spread = std::hypot(planned.belief->spread, facts.is_sparse() ? k_best_sparse_spread : k_best_spread);
   return planned;
 }
 

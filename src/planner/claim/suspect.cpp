@@ -13,6 +13,8 @@ namespace {
 constexpr double k_right = 0.35;
 // Claims well above all that is published are right less often.
 constexpr double k_record = 1.15, k_record_right = 0.4;
+// Those that others of the kind exceed by far are right more often.
+constexpr double k_reached = 0.8, k_reached_right = 2;
 
 struct Candidate {
   Mistake mistake = Mistake::sparse_peak;
@@ -105,8 +107,9 @@ Suspected suspect(const ClaimCase& claim, const std::optional<RateBelief>& belie
   Suspected suspected;
   if (!belief) return suspected;
   const double off = belief->log_off(claim.rate);
-  const double seldom = share_of_best > k_record ? k_record_right : 1;
-  suspected.truth = k_right * seldom * density(off, belief->spread);
+  const bool is_reached = share_of_best > 0 && share_of_best < k_reached;
+  const double weight = share_of_best > k_record ? k_record_right : is_reached ? k_reached_right : 1;
+  suspected.truth = k_right * weight * density(off, belief->spread);
   double whole = suspected.truth;
   for (const Candidate& candidate : candidates_of(claim)) {
     Suspicion each = suspicion_of(claim, candidate);
