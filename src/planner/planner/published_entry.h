@@ -84,7 +84,7 @@ struct PublishedDetails {
   PublishedFigures derived;
   PlannedRow planned;
   std::optional<double> predicted_low = {}, predicted_high = {};
-  std::optional<std::string> interval_basis;
+  std::optional<std::string> interval_basis = {};
 
   static constexpr auto fields() {
     using D = PublishedDetails;
