@@ -19,7 +19,7 @@ constexpr double k_per_expert_width = 0.18;          // per factor e of an exper
 constexpr double k_precision = 0.30, k_half_formats = 0.02;
 constexpr double k_part = 0.12, k_architecture = 0.30, k_vendor = 0.45;
 constexpr double k_per_doubled_gpus = 0.025, k_per_doubled_length = 0.06;
-constexpr double k_recompute = 0.15, k_routing = 0.25, k_adapters = 0.5;
+constexpr double k_recompute = 0.15, k_tuning = 0.12, k_routing = 0.25, k_adapters = 0.5;
 constexpr double k_unstated = 0.06, k_open_precision = 0.25;
 constexpr double k_fewer_layers = 0.35;  // embedding and head weigh more in a proxy
 constexpr double k_too_far = 0.75;
@@ -101,6 +101,7 @@ void compare_settings(Differences& found, const RunFacts& claim, const RunFacts&
     found.add(k_fewer_layers, run.has_fewer_layers ? "fewer layers than the model" : "all layers");
   if (claim.trains_adapters != run.trains_adapters)
     found.add(k_adapters, run.trains_adapters ? "adapters (LoRA)" : "all weights trained");
+  if (claim.fine_tunes != run.fine_tunes) found.add(k_tuning, run.fine_tunes ? "fine-tuning" : "pre-training");
   if (claim.recompute && run.recompute && claim.recompute != run.recompute)
     found.add(k_recompute, fmt::format("{} recomputation", enum_name(*run.recompute)));
   if (!claim.is_sparse()) return;
@@ -123,6 +124,7 @@ Neighbour compare_with(const RunFacts& claim, const PublishedRun& run) {
 
 bool is_of_kind(const RunFacts& claim, const RunFacts& run) {
   return claim.is_sparse() == run.is_sparse() && claim.trains_adapters == run.trains_adapters &&
+         claim.fine_tunes == run.fine_tunes && claim.has_fewer_layers == run.has_fewer_layers &&
          claim.machine.id == run.machine.id && claim.precision == run.precision;
 }
 

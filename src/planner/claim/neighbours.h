@@ -27,8 +27,9 @@ struct MfuBelief {
 };
 std::optional<MfuBelief> believe_neighbours(const std::vector<Neighbour>& nearest);
 
-// The same GPU, precision and kind of model (experts or none, all weights trained or adapters), of like size: within a
-// factor of 2.5, or where that leaves fewer than three runs, of any size.
+// The same GPU, precision and kind of training (experts or none; pre-training, fine-tuning or adapters; whole models or
+// proxies of fewer layers), of like size: within a factor of 2.5, or where that leaves fewer than three runs, of any
+// size.
 std::vector<const PublishedRun*> runs_of_kind(const RunFacts& facts, const std::vector<PublishedRun>& runs);
 
 // How a run stands among the published runs of its kind.

@@ -118,6 +118,7 @@ ReadFacts read_facts(const PublishedRow& row, const std::optional<ModelSpec>& sh
   facts.gpus = count_cell(row, "n_gpus").value_or(0);
   facts.global_batch = count_cell(row, "gbs").value_or(0);
   facts.trains_adapters = read.inputs.tuning == TuningKind::adapters;
+  facts.fine_tunes = read.inputs.tuning == TuningKind::whole;
   facts.routing = read_routing(row);
   facts.recompute = read.inputs.recompute;
   facts.has_fewer_layers = read.inputs.own_layers != 0 || mentions(lower_text(row.cell("notes")), "proxy");

@@ -24,6 +24,7 @@ struct RunFacts {
   std::string framework;                  // as written; may be empty
   const Family* family = nullptr;         // nullptr: not in the planner's list
   bool trains_adapters = false;
+  bool fine_tunes = false;             // all weights; packed samples attend to less than is counted
   bool has_fewer_layers = false;       // a proxy, cut down from the model that it is named for
   std::optional<Routing> routing;      // of experts, where stated
   std::optional<Recompute> recompute;  // where stated
