@@ -28,7 +28,8 @@ std::optional<RateBelief> join_beliefs(const std::optional<RateBelief>& planned,
   const double a = 1 / (planned->spread * planned->spread), b = 1 / (published->spread * published->spread);
   const double middle = (a * std::log(planned->middle) + b * std::log(published->middle)) / (a + b);
   const double apart = std::fabs(std::log(planned->middle / published->middle)) / 2;
-  const double share = 2 * std::min(a, b) / (a + b);
+  constexpr double k_min_share = 0.6;  // whatever their weights: one of them is wrong
+  const double share = std::max(k_min_share, 2 * std::min(a, b) / (a + b));
   return RateBelief{std::exp(middle), std::hypot(1 / std::sqrt(a + b), apart * share)};
 }
 

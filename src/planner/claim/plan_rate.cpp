@@ -11,8 +11,9 @@
 namespace tprimat::planner {
 namespace {
 
-constexpr double k_tenth = 1.2816;     // of a normal distribution, in standard deviations
-constexpr double k_min_spread = 0.05;  // no prediction is better
+constexpr double k_tenth = 1.2816;             // of a normal distribution, in standard deviations
+constexpr double k_unstated_spread = 0.1;      // of settings that no claim states
+constexpr double k_fewer_layers_spread = 0.4;  // a proxy's ends and launches weigh more than in what was fitted
 // Where no interval is known: by whether measurements of the architecture stand behind the figure.
 constexpr double k_measured_spread = 0.12, k_sparse_spread = 0.2, k_unknown_spread = 0.4;
 // Published layouts are seldom the planner's best: trainings in the best one may be slower.
@@ -21,7 +22,7 @@ constexpr double k_best_layout = 0.92, k_best_spread = 0.12, k_best_sparse_sprea
 RateBelief belief_of(double rate, const PredictionInterval& interval, double otherwise) {
   if (!interval.is_known()) return {rate, otherwise};
   const double spread = std::log(interval.high / interval.low) / (2 * k_tenth);
-  return {rate / std::sqrt(interval.low * interval.high), std::max(k_min_spread, spread)};
+  return {rate / std::sqrt(interval.low * interval.high), std::hypot(k_unstated_spread, spread)};
 }
 
 double spread_without(const Workload& workload, const Machine& machine, const ParameterSet& parameters) {
@@ -96,13 +97,16 @@ PlannedRate plan_rate(const ReadFacts& read, const ParameterSet& parameters) {
   PlannedRate planned;
   if (planned.missing = unpredictable(read.facts.shape); !planned.missing.empty()) return planned;
   const bool complete = read.planned.missing.empty() || read.planned.missing == "no rate";
-  if (complete) return time_stated(read, parameters);
-  if (read.facts.trains_adapters)
+  if (complete)
+    planned = time_stated(read, parameters);
+  else if (read.facts.trains_adapters)
     planned.missing = read.planned.missing;
   else if (read.facts.gpus < 1)
     planned.missing = "no number of GPUs";
   else
-    return search_best(read.facts, parameters);
+    planned = search_best(read.facts, parameters);
+  if (planned.belief && read.facts.has_fewer_layers)
+    planned.belief->spread = std::hypot(planned.belief->spread, k_fewer_layers_spread);
   return planned;
 }
 
