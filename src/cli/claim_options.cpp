@@ -2,8 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+#include <set>
+
 #include "base/error.h"
+#include "cli/claim_layout.h"
 #include "command_line/value_checks.h"
+#include "text/words.h"
 
 namespace tprimat::cli {
 namespace {
@@ -83,10 +89,52 @@ bool states_layout(const ClaimOptions& o) {
   throw Error(Problem{what, option, hint});
 }
 
+// Lower-case words of letters and digits.
+std::vector<std::string> split_name(const std::string& name) {
+  std::vector<std::string> words(1);
+  for (const char c : lower_case(std::string_view(name).substr(0, 200))) {
+    if (is_digit(c) || (c >= 'a' && c <= 'z'))
+      words.back() += c;
+    else if (!words.back().empty())
+      words.emplace_back();
+  }
+  return words;
+}
+
+bool is_number(std::string_view text) { return !text.empty() && std::ranges::all_of(text, is_digit); }
+
+// Words that only say who makes a part, how it is mounted and what memory it has.
+bool is_plain_word(std::string_view word) {
+  static const std::set<std::string_view> plain = {"nvidia", "amd",  "instinct", "tesla", "gpu",    "tensor", "core",
+                                                   "hbm2",   "hbm3", "hbm2e",    "hbm3e", "nvlink", "nvl72",  "oam",
+                                                   "dgx",    "hgx",  "sxm",      "sxm4",  "sxm5",   "sxm6"};
+  return plain.contains(word);
+}
+
+// A listed part whose words `name` spells out, with plain words or its memory beside it: "NVIDIA H100 80GB HBM3".
+const planner::Machine* find_spelled_machine(const std::string& name) {
+  std::string spelled, without_memory;
+  std::optional<double> memory;
+  for (const std::string& word : split_name(name)) {
+    if (is_plain_word(word)) continue;
+    spelled += word;
+    if (word.ends_with("gb") && is_number(std::string_view(word).substr(0, word.size() - 2)))
+      memory = parse_number<double>(std::string_view(word).substr(0, word.size() - 2));
+    else
+      without_memory += word;
+  }
+  if (spelled.empty()) return nullptr;
+  if (const planner::Machine* machine = planner::find_machine(spelled); machine != nullptr || !memory) return machine;
+  constexpr double k_near = 0.1;  // units of memory differ
+  const planner::Machine* machine = planner::find_machine(without_memory);
+  const bool fits = machine != nullptr && std::fabs(*memory * 1e9 / machine->memory_bytes - 1) < k_near;
+  return fits ? machine : nullptr;
+}
+
 std::string require_gpu(const std::string& name) {
   if (name.empty()) refuse("a claim needs a GPU", "--gpu", "for instance --gpu H100");
   const planner::Machine* machine = planner::find_machine(name);
-  if (machine == nullptr) machine = planner::find_printed_machine(name);
+  if (machine == nullptr) machine = find_spelled_machine(name);
   if (machine != nullptr) return machine->id;
   std::vector<std::string> names;
   for (const planner::Machine& each : planner::machines()) names.push_back(each.id);
@@ -170,6 +218,7 @@ planner::Claim read_stated_claim(const ClaimOptions& options, const suite::Exper
   row.cells["precision"] = options.precision;
   row.cells["framework"] = require_framework(options);
   require_figures(options);
+  require_layout(options, known.spec);
   constexpr int64_t k_usual_length = 4096;
   const int64_t own = known.spec.max_position_embeddings;
   const int64_t length = own > 0 ? std::min(own, k_usual_length) : k_usual_length;

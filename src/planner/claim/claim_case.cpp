@@ -7,9 +7,23 @@
 
 #include "published/cells.h"
 #include "spec/hardware_catalogue.h"
+#include "text/format.h"
 
 namespace tprimat::planner {
 namespace {
+
+// Columns whose cells must be figures where they are filled.
+std::string unreadable_figure(const PublishedRow& row) {
+  for (const char* column :
+       {"tokens_per_s_per_gpu", "tokens_per_s", "step_time_s", "tflops_per_gpu", "mfu_pct", "n_gpus"}) {
+    const std::string cell = row.cell(column);
+    const bool count = std::string_view(column) == "n_gpus";
+    if (cell.empty() || (count ? count_cell(row, column).has_value() : parse_printed(cell).has_value())) continue;
+    return fmt::format("{} '{}' is not a number{}", column, printable(cell.substr(0, 40)),
+                       count ? " of GPUs" : " above 0, written with digits and a point");
+  }
+  return "";
+}
 
 std::optional<double> figure_in(const PublishedRow& row, std::string_view column) {
   const auto printed = parse_printed(row.cell(column));
@@ -53,6 +67,7 @@ double best_rate(const HardwareSpec& part, Precision precision, double peak) {
 ClaimCase read_case(const Claim& claim) {
   ClaimCase read;
   read.read = read_facts(claim.row, claim.shape);
+  if (const std::string unreadable = unreadable_figure(claim.row); !unreadable.empty()) read.read.missing = unreadable;
   if (!read.read.missing.empty()) return read;
   if (claim.workload) {
     read.read.planned.workload = *claim.workload, read.read.planned.machine = read.facts().machine;
@@ -83,6 +98,8 @@ ExpectedRate RateBelief::range(std::string basis) const {
   const double factor = std::exp(k_tenth * spread);
   return {middle, middle / factor, middle * factor, std::move(basis)};
 }
+
+double least_believed(const RateBelief& belief) { return belief.range("").low / 10; }
 
 MfuLimit limit_of(const RunFacts& stated) {
   constexpr double k_margin = 1.05;     // parts and libraries differ from the one that was measured

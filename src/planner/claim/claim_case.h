@@ -39,6 +39,8 @@ struct PlannedRate {
   std::optional<RateBelief> belief;
   std::string layout, basis;
   std::string missing;                   // why there is no belief
+  int64_t rows = 0;                      // measured ones behind the belief
+  std::optional<double> fp8_speed;       // rate in FP8 over the rate in 16 bits, where both are known
   std::optional<double> smallest_bytes;  // of the layout that needs least memory, where none fits
 };
 PlannedRate plan_rate(const ReadFacts& read, const ParameterSet& parameters);
@@ -49,9 +51,20 @@ struct Suspected {
   std::vector<Suspicion> all;
   double truth = 1;
 };
-// `share_of_best`: its MFU over the best published one of its kind; 0: there is none.
-Suspected suspect(const ClaimCase& claim, const std::optional<RateBelief>& belief, double share_of_best);
+struct ClaimContext {
+  std::optional<RateBelief> belief;
+  double share_of_best = 0;         // its MFU over the best published one of its kind; 0: there is none
+  std::optional<double> fp8_speed;  // by the planner, rate in FP8 over the rate in 16 bits
+  bool agrees = false;              // its tokens/s with its own TFLOP/s or MFU
+};
+Suspected suspect(const ClaimCase& claim, const ClaimContext& context);
 std::vector<Suspicion> find_contradictions(const ClaimCase& claim, const PublishedRow& row);
+
+// Whether tokens/s and TFLOP/s or MFU stand beside each other, and each follows from the other as the model's FLOPs.
+bool figures_agree(const ClaimCase& claim);
+
+// The upper bound of rates at which a claim is too slow to be believed.
+double least_believed(const RateBelief& belief);
 
 // Highest MFU, causal: what the GPU's matrix products reach at best.
 struct MfuLimit {

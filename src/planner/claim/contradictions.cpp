@@ -13,6 +13,8 @@ namespace {
 
 constexpr double k_close = 0.025;  // printed digits, padded vocabularies and other small differences of counting
 
+constexpr double k_apart = 0.0953;  // 10 %: more than rounding, padding and printed digits explain
+
 bool is_close(double ratio, double factor) { return std::fabs(std::log(ratio / factor)) < k_close; }
 
 // Of two stated figures, `first` over what follows from `second`.
@@ -39,6 +41,16 @@ class Contradictions {
     return true;
   }
 
+  // A ratio that no mistake has.
+  void offer_unexplained(const Ratio& ratio) {
+    const double times = std::max(ratio.value, 1 / ratio.value);
+    found_.push_back({Mistake::unexplained,
+                      fmt::format("{} {} {} times the value implied by {}; no known mistake explains it", ratio.first,
+                                  ratio.value > 1 ? "is" : "is 1 /", format_significant(times, 3), ratio.second),
+                      ratio.value, claim_.rate, claim_.facts().mfu(claim_.rate), 1, true});
+  }
+
+  bool is_empty() const { return found_.empty(); }
   std::vector<Suspicion> take() { return std::move(found_); }
 
  private:
@@ -55,7 +67,9 @@ void compare_rates(Contradictions& found, const ClaimCase& claim, const Ratio& r
   if (gpus > 1 && found.offer(ratio, Mistake::aggregate_for_gpu, gpus, rate_factor,
                               fmt::format("it is the total of all {} GPUs", claim.facts().gpus)))
     return;
-  found.offer(ratio, Mistake::node_for_gpu, k_gpus_per_node, rate_factor, "it is the total of a node of 8 GPUs");
+  if (found.offer(ratio, Mistake::node_for_gpu, k_gpus_per_node, rate_factor, "it is the total of a node of 8 GPUs"))
+    return;
+  if (std::log(ratio.value) > k_apart) found.offer_unexplained(ratio);
 }
 
 struct StatedRates {
@@ -135,6 +149,8 @@ void offer_factors(Contradictions& found, const ClaimCase& claim, const StatedFl
       return;
     if (stated.of_peak && found.offer(ratio, Mistake::sparse_peak, 0.5, 1, "the peak with sparsity is its denominator"))
       return;
+    if (stated.of_peak && found.offer(ratio, Mistake::fraction_as_percent, 0.01, 1, "it is a fraction, not in percent"))
+      return;
     if (found.offer(ratio, Mistake::double_length, 0.5, 2, "tokens are counted with twice the sequence length")) return;
     if (gpus <= 1) continue;
     if (found.offer(ratio, Mistake::aggregate_for_gpu, gpus, 1, "it is the total of all GPUs")) return;
@@ -162,10 +178,40 @@ bool follows(const ClaimCase& claim, const StatedFlops& stated, const std::optio
          (!claim.convention_stated || is_of_convention(*check, claim.convention));
 }
 
+// The least and most FLOPs of a token, by all conventions.
+struct CountRange {
+  double low = 0, high = 0;
+};
+
+CountRange range_of_counts(const ClaimCase& claim) {
+  CountRange range;
+  for (const CountedFlops& each : count_conventions(claim.facts().work())) {
+    range.low = range.low > 0 ? std::min(range.low, each.flops_per_token) : each.flops_per_token;
+    range.high = std::max(range.high, each.flops_per_token);
+  }
+  return range;
+}
+
+// An MFU of a low precision may be over the peak of 16 bits.
+double most_times_peak(const ClaimCase& claim) {
+  return std::max(1.0, claim.facts().peak() / claim.facts().machine.peak_16);
+}
+
+void offer_out_of_range(Contradictions& found, const ClaimCase& claim, const StatedFlops& stated) {
+  const CountRange range = range_of_counts(claim);
+  const double per_token = stated.flops_per_second / claim.rate;
+  const double high = range.high * (stated.of_peak ? most_times_peak(claim) : 1);
+  const double nearest = per_token < range.low ? range.low : per_token > high ? high : per_token;
+  if (std::fabs(std::log(per_token / nearest)) < k_apart) return;
+  found.offer_unexplained({stated.name, "the rate", per_token / flops_by(claim.facts().work(), claim.convention)});
+}
+
 void compare_flops(Contradictions& found, const ClaimCase& claim, const StatedFlops& stated,
                    const std::optional<FigureCheck>& check) {
   if (follows(claim, stated, check)) return;
-  if (!offer_counts(found, claim, stated)) offer_factors(found, claim, stated);
+  if (offer_counts(found, claim, stated)) return;
+  offer_factors(found, claim, stated);
+  if (found.is_empty()) offer_out_of_range(found, claim, stated);
 }
 
 // TFLOP/s over MFU is the peak that both mean.
@@ -173,10 +219,28 @@ void compare_peaks(Contradictions& found, const ClaimCase& claim) {
   if (!claim.teraflops || !claim.utilization) return;
   const double peak = *claim.teraflops * 1e12 / *claim.utilization;
   const Ratio ratio{"the peak behind TFLOP/s and MFU", "the datasheet", peak / claim.facts().peak()};
-  found.offer(ratio, Mistake::sparse_peak, 2, 1, "it is the peak with sparsity");
+  if (found.offer(ratio, Mistake::sparse_peak, 2, 1, "it is the peak with sparsity")) return;
+  const CountRange range = range_of_counts(claim);
+  const double most = std::log(range.high / range.low) + k_apart;
+  const double off = std::log(ratio.value);
+  if (off > most || off < -most - std::log(most_times_peak(claim))) found.offer_unexplained(ratio);
 }
 
 }  // namespace
+
+bool figures_agree(const ClaimCase& claim) {
+  if (claim.is_counted()) return false;
+  const auto agrees = [&](const std::optional<double>& flops_per_second) {
+    if (!flops_per_second) return false;
+    return std::ranges::any_of(count_conventions(claim.facts().work()), [&](const CountedFlops& each) {
+      return counts_model_alone(each.convention) && is_close(*flops_per_second / claim.rate, each.flops_per_token);
+    });
+  };
+  const auto scaled = [](const std::optional<double>& value, double unit) {
+    return value ? std::optional(*value * unit) : std::nullopt;
+  };
+  return agrees(scaled(claim.teraflops, 1e12)) || agrees(scaled(claim.utilization, claim.facts().peak()));
+}
 
 std::vector<Suspicion> find_contradictions(const ClaimCase& claim, const PublishedRow& row) {
   Contradictions found(claim);

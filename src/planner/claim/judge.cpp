@@ -33,6 +33,16 @@ std::optional<RateBelief> join_beliefs(const std::optional<RateBelief>& planned,
   return RateBelief{std::exp(middle), std::hypot(1 / std::sqrt(a + b), apart * share)};
 }
 
+// Few measurements say little of the errors of a prediction, however near these came.
+std::optional<RateBelief> with_floor(const PlannedRate& planned) {
+  constexpr double k_floor = 0.15;
+  std::optional<RateBelief> belief = planned.belief;
+  if (!belief) return belief;
+  const double rows = static_cast<double>(std::max<int64_t>(planned.rows, 1));
+  belief->spread = std::max(belief->spread, k_floor * (1 + 1 / std::sqrt(rows)));
+  return belief;
+}
+
 std::optional<RateBelief> published_belief(const RunFacts& facts, const std::vector<Neighbour>& nearest) {
   const auto mfu = believe_neighbours(nearest);
   if (!mfu) return std::nullopt;
@@ -83,21 +93,22 @@ std::string lacks_memory(const RunFacts& facts, const PublishedRow& row) {
 
 std::string beyond_limit(const ClaimReport& report) {
   if (report.mfu <= report.limit_mfu) return "";
-  const std::string most =
-      report.limit_mfu < 1 && report.mfu <= 1
-          ? fmt::format("at most {} is possible ({})", format_percent(report.limit_mfu, 0), report.limit_basis)
-          : "at most 100 % is possible";
-  return fmt::format("its causal model FLOPs alone take {} of the dense peak, and {}", format_percent(report.mfu, 0),
-                     most);
+  return fmt::format("its causal model FLOPs alone take {} of the dense peak, and at most {} is possible ({})",
+                     format_percent(report.mfu, 0), format_percent(report.limit_mfu, 0), report.limit_basis);
 }
 
 // Whether the first suspicion explains the claim better than that it is right.
-bool is_explained(const Judgement& judged, double off) {
+bool is_explained(const Judgement& judged, const ClaimReport& report, double off) {
+  constexpr double k_ordinary = 0.5;  // of the best published MFU: nothing there is too fast
+  if (off > 0 && report.standing && report.standing->share < k_ordinary) return false;
   constexpr double k_far = 0.14;  // 15 %: nearer figures are not worth an accusation
   if (judged.suspected.all.empty() || std::fabs(off) < k_far) return false;
   const Suspicion& first = judged.suspected.all.front();
   return first.likelihood > judged.suspected.truth;
 }
+
+// A tenth of the least that is expected.
+bool is_far_below(const Judgement& judged) { return judged.claim.rate < least_believed(*judged.belief); }
 
 bool is_beyond_all(const Judgement& judged, const ClaimReport& report, double off) {
   constexpr double k_margin = 1.1, k_deviations = 3, k_far = 0.34;  // 40 %
@@ -124,8 +135,9 @@ void conclude_suspicious(ClaimReport& report, const Judgement& judged, double of
   const double times = std::exp(std::fabs(off));
   const std::string what = off > 0 ? fmt::format("{} times the expected rate", format_significant(times, 3))
                                    : fmt::format("only 1 / {} of the expected rate", format_significant(times, 3));
-  const std::string why =
-      judged.suspected.all.empty() ? "no known mistake explains it" : judged.suspected.all.front().sentence;
+  const auto& all = judged.suspected.all;
+  const bool unknown = all.empty() || (off < 0 && all.front().likelihood <= judged.suspected.truth);
+  const std::string why = unknown ? "no known mistake explains it" : all.front().sentence;
   conclude(report, ClaimVerdict::suspicious, fmt::format("{}; {}", what, why));
 }
 
@@ -138,11 +150,13 @@ void find_verdict(ClaimReport& report, const Judgement& judged, const PublishedR
   if (!judged.contradictions.empty())
     return conclude(report, ClaimVerdict::suspicious, judged.contradictions.front().sentence);
   const double off = judged.belief ? judged.belief->log_off(judged.claim.rate) : 0;
-  if (judged.belief && (is_explained(judged, off) || is_beyond_all(judged, report, off)))
+  if (judged.belief &&
+      (is_explained(judged, report, off) || is_beyond_all(judged, report, off) || is_far_below(judged)))
     return conclude_suspicious(report, judged, off);
   report.slow = report.expected && report.tokens_per_second_per_gpu < report.expected->low;
   const std::string expected = compare_expected(report);
-  if (report.standing && report.standing->share > 1)
+  constexpr int64_t k_enough = 3;  // published runs, to speak of a record
+  if (report.standing && report.standing->share > 1 && report.standing->rows >= k_enough)
     return conclude(report, ClaimVerdict::record,
                     fmt::format("above all {} published runs of its kind; {}", report.standing->rows, expected));
   conclude(report, ClaimVerdict::typical, expected);
@@ -213,10 +227,11 @@ ClaimReport judge_claim(const Claim& claim, const ClaimEvidence& evidence) {
   fill_facts(report, read);
   Judgement judged{read, find_neighbours(facts, evidence.runs), plan_rate(read.read, evidence.parameters), {}, {}, {}};
   const auto published = published_belief(facts, judged.nearest);
-  judged.belief = join_beliefs(judged.planned.belief, published);
+  judged.belief = join_beliefs(with_floor(judged.planned), published);
   fill_standing(report, read, evidence.runs);
-  judged.suspected = suspect(read, judged.belief, report.standing ? report.standing->share : 0);
   judged.contradictions = find_contradictions(read, claim.row);
+  const double share = report.standing ? report.standing->share : 0;
+  judged.suspected = suspect(read, {judged.belief, share, judged.planned.fp8_speed, figures_agree(read)});
   fill_expected(report, judged, published);
   report.nearest = near_runs(judged.nearest);
   find_verdict(report, judged, claim.row);

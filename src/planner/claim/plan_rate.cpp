@@ -30,6 +30,19 @@ double spread_without(const Workload& workload, const Machine& machine, const Pa
   return model_kind(workload) == ModelKind::dense ? k_measured_spread : k_sparse_spread;
 }
 
+// Both precisions of the same workload and machine.
+std::optional<double> fp8_speed(const Workload& stated, const Machine& machine, const ParameterSet& parameters) {
+  if (stated.precision != PlanPrecision::bf16 || machine.peak_8 <= 0) return std::nullopt;
+  Workload narrow = stated;
+  narrow.precision = PlanPrecision::fp8;
+  const auto rate = [&](const Workload& workload) {
+    return time_step(workload, machine, resolve_rates(parameters, machine, workload))
+        .tokens_per_second_per_gpu(workload);
+  };
+  const double speed = rate(narrow) / rate(stated);
+  return std::isfinite(speed) && speed > 1 ? std::optional(speed) : std::nullopt;
+}
+
 std::string format_workload(const Workload& workload) {
   PlanRequest request;
   request.shape = workload.shape;
@@ -48,6 +61,8 @@ PlannedRate time_stated(const ReadFacts& read, const ParameterSet& parameters) {
   PlannedRate planned;
   planned.layout = format_workload(workload);
   planned.basis = interval.basis;
+  planned.rows = interval.rows;
+  planned.fp8_speed = fp8_speed(workload, read.planned.machine, parameters);
   if (std::isfinite(rate) && rate > 0)
     planned.belief = belief_of(rate, interval, spread_without(workload, read.planned.machine, parameters));
   else
@@ -85,6 +100,8 @@ PlannedRate search_best(const RunFacts& facts, const ParameterSet& parameters) {
   const PredictionInterval interval = prediction_interval(best.workload, facts.machine, parameters);
   planned.layout = "best found: " + format_workload(best.workload);
   planned.basis = interval.basis;
+  planned.rows = interval.rows;
+  planned.fp8_speed = fp8_speed(best.workload, facts.machine, parameters);
   planned.belief = belief_of(best.time.tokens_per_second_per_gpu(best.workload) * k_best_layout, interval,
                              spread_without(best.workload, facts.machine, parameters));
   planned.belief->spread = std::hypot(planned.belief->spread, facts.is_sparse() ? k_best_sparse_spread : k_best_spread);

@@ -11,16 +11,20 @@ namespace tprimat::planner {
 
 // Mistakes that make a figure larger (or smaller) than what was measured.
 enum class Mistake {
-  sparse_peak,        // a peak with structured sparsity, twice the dense one
-  recompute_counted,  // what is computed twice counts as the model's FLOPs
-  other_convention,   // counted by a convention that gives more FLOPs than the stated one
-  experts_dense,      // every token counts all experts
-  aggregate_for_gpu,  // the whole job's rate as one GPU's
-  node_for_gpu,       // a node's rate as one GPU's
-  double_length,      // tokens counted with twice the sequence length
-  fp8_as_bf16,        // measured in FP8
-  adapters_as_full,   // adapters or a part of the weights are trained
-  balanced_routing    // each expert was forced to take as many tokens
+  sparse_peak,          // a peak with structured sparsity, twice the dense one
+  recompute_counted,    // what is computed twice counts as the model's FLOPs
+  other_convention,     // counted by a convention that gives more FLOPs than the stated one
+  experts_dense,        // every token counts all experts
+  aggregate_for_gpu,    // the whole job's rate as one GPU's
+  node_for_gpu,         // a node's rate as one GPU's
+  double_length,        // tokens counted with twice the sequence length
+  fp8_as_bf16,          // measured in FP8
+  adapters_as_full,     // adapters or a part of the weights are trained
+  balanced_routing,     // each expert was forced to take as many tokens
+  fraction_as_percent,  // 0.45 for 45 %
+  divided_twice,        // a GPU's rate, divided by the number of GPUs or of a node's GPUs
+  in_thousands,         // thousands of tokens/s
+  unexplained           // figures contradict each other by a factor of no known mistake
 };
 constexpr auto enum_table(Mistake) {
   return std::to_array<std::pair<Mistake, std::string_view>>({{Mistake::sparse_peak, "sparse_peak"},
@@ -32,7 +36,11 @@ constexpr auto enum_table(Mistake) {
                                                               {Mistake::double_length, "double_length"},
                                                               {Mistake::fp8_as_bf16, "fp8_as_bf16"},
                                                               {Mistake::adapters_as_full, "adapters_as_full"},
-                                                              {Mistake::balanced_routing, "balanced_routing"}});
+                                                              {Mistake::balanced_routing, "balanced_routing"},
+                                                              {Mistake::fraction_as_percent, "fraction_as_percent"},
+                                                              {Mistake::divided_twice, "divided_twice"},
+                                                              {Mistake::in_thousands, "in_thousands"},
+                                                              {Mistake::unexplained, "unexplained"}});
 }
 
 // One explanation of a figure that is off, and the figure that it would leave.
