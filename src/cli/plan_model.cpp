@@ -96,6 +96,26 @@ void add_expert_options(CommandLine& verb, suite::PlanModelOptions& options) {
       ->check(number_from(1.0, 1e4));
 }
 
+void add_tuning_options(CommandLine& verb, suite::PlanModelOptions& options) {
+  verb.add_flag("--tuned", options.tuned,
+                "Mixture of experts: plan with what Megatron-Bridge's performance recipes set: graphs, overlap, 2-byte "
+                "moments and gradients, hybridep");
+  verb.add_option("--graphs", options.graphs,
+                  "Mixture of experts: CUDA graphs of parts of layers or of whole steps (default: none)")
+      ->choices(choices_of<planner::Graphs>())
+      ->type_name("NAME")
+      ->check(stated());
+  verb.add_flag("--expert-overlap", options.expert_overlap,
+                "Mixture of experts: hide exchanges of tokens behind another micro-batch, where a layout can");
+  verb.add_option("--moment-bytes", options.moment_bytes, "Bytes of each of Adam's moments: 4 (default) or 2")
+      ->type_name("N")
+      ->check(one_of({"2", "4"}));
+  verb.add_option("--gradient-bytes", options.gradient_bytes,
+                  "Bytes in which gradients are summed: 2 or 4 (default: as the framework does)")
+      ->type_name("N")
+      ->check(one_of({"2", "4"}));
+}
+
 void add_failure_options(CommandLine& verb, suite::PlanModelOptions& options) {
   const planner::Reliability& published = planner::published_reliability();
   verb.add_option(
@@ -148,6 +168,7 @@ void add_plan_model_options(CommandLine& verb, PlanModelRequest& request) {
                   "Sequences per step (default: the configuration's; for catalogue models 512 or more)")
       ->check(number_from(int64_t{1}, int64_t{1} << 30));
   add_expert_options(verb, options);
+  add_tuning_options(verb, options);
   verb.add_flag("--zero-bubble", options.zero_bubble, "Fill pipeline bubbles with weight gradients (ZB-H1)");
   verb.add_flag("--lora", options.lora, "Plan fine-tuning that trains low-rank adapters alone");
   verb.add_option("--top", options.top, "Layouts to show")->capture_default_str()->check(number_from(1, 10000));

@@ -55,6 +55,7 @@ SolvedCase solve(const PlanCase& each, const ParameterSet& parameters, const Com
   const Straggling straggling = estimate_straggling(request.gpus, per_doubling, each.terms.node_noise);
   SolvedCase solved{make_plan_report(request, outcome), {}};
   solved.report.memory_source = each.memory_source;
+  solved.report.published_best = find_published_best(request);
   solved.report.reasons = std::move(reasons);
   if (!outcome.ranked.empty()) solved.report.routing = compare_routing(outcome.ranked.front(), request, parameters);
   if (outcome.legal == 0) solved.report.batch_multiple = find_legal_batch(request, parameters);

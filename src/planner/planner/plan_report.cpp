@@ -135,6 +135,8 @@ std::string render_choice(const PlanReport& report) {
                   render_interval(report), format_gb(best.memory_bytes), name_memory(report),
                   render_parts(best.bytes, best.memory_bytes, format_gb));
   if (report.routing) text += render_routing(*report.routing);
+  if (report.tuning) text += render_tuning(*report.tuning);
+  if (report.published_best) text += render_published_best(*report.published_best);
   for (size_t i = 0; i < report.reasons.size(); ++i)
     text += fmt::format("  {:8}  {}\n", i == 0 ? "because" : "", report.reasons[i]);
   return text + render_smaller(report);
@@ -310,6 +312,7 @@ PlanReport make_plan_report(const PlanRequest& request, const SearchOutcome& out
   for (const RankedLayout& plan : outcome.ranked) report.ranked.push_back(describe_plan(plan, request));
   for (const RankedLayout& plan : outcome.frontier) report.frontier.push_back(describe_plan(plan, request));
   if (outcome.smallest) report.smallest = describe_plan(*outcome.smallest, request);
+  if (!outcome.ranked.empty()) report.tuning = describe_tuning(outcome.ranked.front().workload, request);
   return report;
 }
 

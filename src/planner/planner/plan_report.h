@@ -5,7 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "planner/published_best.h"
 #include "planner/training_outlook.h"
+#include "planner/tuning.h"
 #include "text/fields.h"
 
 namespace tprimat::planner {
@@ -81,7 +83,9 @@ struct PlanReport {
   std::optional<PlanLine> smallest;
   std::optional<TrainingOutlook> training;  // in the fastest layout
   std::optional<RoutingEffect> routing;     // of the fastest; absent where the load does not matter
-  std::vector<std::string> reasons;         // why the fastest is the fastest
+  std::optional<PlanTuning> tuning;         // of the fastest, of a mixture of experts
+  std::optional<PublishedBest> published_best;
+  std::vector<std::string> reasons;  // why the fastest is the fastest
   std::optional<double> efficiency;
   std::optional<int64_t> batch_multiple;  // where none is legal: batches that are multiples of it have legal layouts
 
@@ -104,6 +108,8 @@ struct PlanReport {
         field("smallest", &P::smallest, "layout with the lowest memory use, if none fits"),
         field("training", &P::training, "training all tokens in the fastest layout"),
         field("routing", &P::routing, "learned and balanced routing of experts, in the fastest layout"),
+        field("tuning", &P::tuning, "settings beside the layout, of a mixture of experts"),
+        field("published_best", &P::published_best, "fastest published run of this model, GPU, number and precision"),
         field("reasons", &P::reasons, "the fastest layout against its neighbours, in sentences"),
         field("efficiency", &P::efficiency, "tokens/s/GPU relative to the smallest number of GPUs"),
         field("batch_multiple", &P::batch_multiple, "batches divisible by it have legal layouts"));

@@ -170,6 +170,7 @@ std::string render_training(const PlanRequest& request, const PlanLine& line) {
                                  line.micro_batch, request.global_batch, request.sequence_length);
   if (request.routing) text += fmt::format("  routing: {}\n", enum_name(*request.routing));
   if (request.dispatcher) text += fmt::format("  dispatcher: {}\n", enum_name(*request.dispatcher));
+  if (request.moment_bytes == 2) text += "  optimizer: {moments: bf16}\n";
   return text;
 }
 
@@ -190,6 +191,26 @@ std::string render_heading(const PlanRequest& request, const PlanLine& line) {
       format_gb(request.machine.memory_bytes));
 }
 
+// Frameworks whose launchers take training.optimizer.moments.
+bool states_moments(const std::optional<Framework>& framework) {
+  return framework == Framework::tita || framework == Framework::tran || framework == Framework::native;
+}
+
+// What the plan rests on and a configuration has no key for.
+void require_settings(const PlanRequest& request, const std::optional<Framework>& framework) {
+  const std::pair<bool, const char*> without_key[] = {
+      {request.graphs != Graphs::none, "CUDA graphs"},
+      {request.overlaps_experts, "overlapped exchanges of tokens"},
+      {request.narrow_attention, "attention in FP8"},
+      {request.gradient_bytes > 0, "the width of summed gradients"},
+      {request.moment_bytes == 2 && !states_moments(framework), "16-bit moments for this framework"}};
+  for (const auto& [asked, what] : without_key)
+    if (asked)
+      throw Error(Problem{
+          fmt::format("a configuration cannot select {}", what), "--yaml",
+          request.tuned ? "omit --tuned" : "omit --graphs, --expert-overlap, --gradient-bytes and --moment-bytes"});
+}
+
 }  // namespace
 
 std::string render_planned_config(const PlanRequest& request, const PlanLine& line, const PlannedModel& planned,
@@ -201,6 +222,7 @@ std::string render_planned_config(const PlanRequest& request, const PlanLine& li
   if (line.delays_weights)
     throw Error(Problem{"a configuration cannot select a zero-bubble schedule", "--yaml", "omit --zero-bubble"});
   if (request.trains_adapters) throw Error(Problem{"a configuration cannot select adapters", "--yaml", "omit --lora"});
+  require_settings(request, framework);
   const Platform platform = platform_of(request.machine);
   const ModelSpec& model = request.shape;
   const std::string key = planned.key.empty() ? key_of(model.name) : planned.key;

@@ -119,4 +119,15 @@ const PublishedRecipe* find_recipe(const PublishedRow& row, const Workload& work
   return best;
 }
 
+bool recipes_narrow_attention(const std::string& model, const Machine& machine) {
+  const std::string name = fold_name(model), gpu = machine.id.substr(0, machine.id.find('-'));
+  const PublishedRecipe* newest = nullptr;
+  for (const PublishedRecipe& each : recipes()) {
+    if (each.model != name || each.gpu != gpu || each.precision != "fp8_mx" || each.tuning != TuningKind::none)
+      continue;
+    if (newest == nullptr || release_number(newest->last) <= release_number(each.last)) newest = &each;
+  }
+  return newest != nullptr && newest->narrow_attention;
+}
+
 }  // namespace tprimat::planner

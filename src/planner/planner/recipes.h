@@ -33,4 +33,7 @@ PublishedRow complete_by_recipe(PublishedWorkload& read, const PublishedRow& row
 const PublishedRecipe* find_recipe(const PublishedRow& row, const Workload& workload, const Machine& machine,
                                    TuningKind tuning);
 
+// Whether the attention core of the newest recipes with MX scaling of this model, by its key, on this GPU is in FP8.
+bool recipes_narrow_attention(const std::string& model, const Machine& machine);
+
 }  // namespace tprimat::planner

@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "planner/layout_space.h"
 #include "planner/recomputed_share.h"
+#include "planner/tuning.h"
 #include "text/enum_names.h"
 
 namespace tprimat::planner {
@@ -83,11 +84,18 @@ Workload workload_of(const PlanRequest& request) {
   workload.family = request.family;
   workload.keeps_masters = request.keeps_masters, workload.repeats_core = request.repeats_core;
   workload.moment_bytes = request.moment_bytes, workload.offload = request.offload;
+  workload.gradient_bytes = request.gradient_bytes, workload.graphs = request.graphs;
+  workload.overlaps_experts = request.overlaps_experts, workload.narrow_attention = request.narrow_attention;
   workload.scaled_by_row = request.recipe == Recipe::rowwise, workload.scaled_by_block = request.recipe == Recipe::mx;
   workload.trains_adapters = request.trains_adapters;
   workload.routing = request.routing, workload.dispatcher = request.dispatcher;
   workload.expert_load = request.expert_load;
   if (request.selects_modules()) workload.recomputed_modules = usual_modules(request.shape, request.scales_tensors());
+  return workload;
+}
+
+Workload without_overlap(Workload workload) {
+  workload.overlaps_experts = false;
   return workload;
 }
 
@@ -100,7 +108,9 @@ class Candidates {
         base_(workload_of(request)),
         selected_share_(request.selects_modules() ? share_of_modules(base_) : 1),
         rates_(resolve_rates(parameters, request.machine, base_)),
+        plain_rates_(resolve_rates(parameters, request.machine, without_overlap(base_))),
         clock_(request.machine, rates_),
+        plain_clock_(request.machine, plain_rates_),
         space_(request, request.family->explicit_stages ? weigh_parts(base_, request.machine, rates_) : PartWeights()) {
   }
 
@@ -112,11 +122,11 @@ class Candidates {
   }
   Candidate candidate_of(const Layout& layout, Places places, double bytes) {
     place(layout, places);
-    return {layout, places, clock_.least(base_).total(), bytes};
+    return {layout, places, clock().least(base_).total(), bytes};
   }
   Timed time(const Candidate& each) {
     place(each.layout, each.places);
-    return {each.layout, each.places, clock_.time(base_), each.bytes};
+    return {each.layout, each.places, clock().time(base_), each.bytes};
   }
   RankedLayout plan_of(const Timed& each) {
     place(each.layout, each.places);
@@ -128,6 +138,7 @@ class Candidates {
   const ParameterSet& parameters_;
   void place(const Layout& layout, Places places) {
     base_.layout = layout;
+    base_.overlaps_experts = request_.overlaps_experts && can_overlap_experts(layout);
     base_.recomputed_share = layout.recompute == Recompute::selective ? selected_share_ : 1;
     if (places != nullptr)
       base_.layers_of_places = *places;
@@ -135,10 +146,12 @@ class Candidates {
       base_.layers_of_places.clear();
   }
 
+  StepClock& clock() { return base_.overlaps_experts == request_.overlaps_experts ? clock_ : plain_clock_; }
+
   Workload base_;
-  double selected_share_;  // of what selective recomputation repeats
-  Rates rates_;
-  StepClock clock_;
+  double selected_share_;      // of what selective recomputation repeats
+  Rates rates_, plain_rates_;  // plain: where the layout cannot overlap exchanges of tokens
+  StepClock clock_, plain_clock_;
   LayoutSpace space_;
 };
 

@@ -37,13 +37,17 @@ struct PlanRequest {
   bool zero_bubble = false;       // gradients of weights fill the pipeline's waiting, where it is not interleaved
   // As in Workload.
   bool keeps_masters = true, repeats_core = false, trains_adapters = false;
-  double moment_bytes = 4;
+  double moment_bytes = 4, gradient_bytes = 0;
   Offload offload = Offload::none;
   Recipe recipe = Recipe::tensorwise;  // of FP8
   // Of a sparse model.
   std::optional<Routing> routing = {};
   std::optional<Dispatcher> dispatcher = {};
   double expert_load = 0;  // 0: not stated
+  Graphs graphs = Graphs::none;
+  bool overlaps_experts = false;  // in the layouts that can
+  bool narrow_attention = false;
+  bool tuned = false;  // its settings are those of published recipes (planner/tuning.h)
 
   bool scales_tensors() const { return precision == PlanPrecision::fp8 && recipe == Recipe::tensorwise; }
   // `recompute` selective repeats some modules of a layer (planner/recomputed_share.h).

@@ -31,6 +31,10 @@ inline constexpr double k_half_bytes = 2;
 
 // What a program launches in CUDA graphs: nothing, parts of each layer, or whole steps.
 enum class Graphs { none, parts, whole };
+constexpr auto enum_table(Graphs) {
+  return std::to_array<std::pair<Graphs, std::string_view>>(
+      {{Graphs::none, "none"}, {Graphs::parts, "parts"}, {Graphs::whole, "whole"}});
+}
 
 // How a training is laid out over GPUs. num_gpus = tensor x context x pipeline x data.
 struct Layout {

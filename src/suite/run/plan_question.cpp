@@ -342,6 +342,7 @@ class QuestionReader {
     if (machine.cores > 0)  // which ranks of a node share
       each.request.machine.memory_bytes /= static_cast<double>(std::min(gpus, machine.gpus_per_domain));
     take_memory(machine, each);
+    take_tuning(each.request, options_);
     if (probed_) each.memory_source = probed_->memory_source();
     each.request.global_batch = batch_of(gpus, compared_.scaling);
     planner::TrainingTerms& terms = each.terms;

@@ -23,6 +23,9 @@ struct PlanModelOptions {
   std::string recipe;               // of FP8
   std::string routing, dispatcher;  // of a sparse model
   double expert_load = 0;           // 0: not stated
+  std::string graphs;               // of a sparse model
+  bool expert_overlap = false, tuned = false;
+  int64_t moment_bytes = 0, gradient_bytes = 0;  // 0: as usual
   double target_days = 0, budget_usd = 0;
   double failure_gpu_hours = 0, restart_minutes = -1, checkpoint_bandwidth_gb = 0, node_noise_percent = -1;
   bool zero_bubble = false, lora = false;

@@ -5,6 +5,7 @@
 
 #include "config/layout_rules.h"
 #include "planner/planned_config.h"
+#include "planner/tuning.h"
 #include "planner_samples.h"
 
 namespace tprimat::planner {
@@ -79,6 +80,37 @@ TEST(SparseSearch, AFusedExchangeNeedsOtherRanks) {
     for (const RankedLayout& plan : outcome.ranked)
       EXPECT_GT(plan.workload.layout.expert * plan.workload.layout.expert_tensor, 1) << family;
   }
+}
+
+// Graphs, overlap and narrow states as published recipes have them: faster in every model, and no larger.
+TEST(SparseSearch, ATunedPlanIsFaster) {
+  for (const char* model : {"qwen3_30b_a3b", "deepseek_v3"}) {
+    PlanRequest request = sparse_request(model, 256);
+    request.routing = Routing::balanced;
+    const SearchOutcome plain = search(request, 1);
+    ASSERT_TRUE(has_recipes(request));
+    tune(request);
+    EXPECT_EQ(request.graphs, Graphs::parts);
+    EXPECT_EQ(request.dispatcher, Dispatcher::hybridep);
+    const SearchOutcome tuned = search(request, 1);
+    ASSERT_FALSE(plain.ranked.empty() || tuned.ranked.empty());
+    EXPECT_LT(tuned.ranked.front().time.total(), 0.95 * plain.ranked.front().time.total()) << model;
+    EXPECT_EQ(tuned.ranked.front().workload.summed_bytes(), 2) << model;
+  }
+}
+
+// Megatron-Core overlaps in some layouts alone; the others are timed without.
+TEST(SparseSearch, OnlyLayoutsThatCanOverlapExchanges) {
+  PlanRequest request = sparse_request("qwen3_30b_a3b", 32);
+  request.overlaps_experts = true;
+  int64_t with = 0, without = 0;
+  for (const RankedLayout& plan : search(request, 3000).ranked) {
+    EXPECT_EQ(plan.workload.overlaps_experts, can_overlap_experts(plan.workload.layout));
+    EXPECT_DOUBLE_EQ(plan.time.total(), seconds_of(plan.workload, request.machine));
+    (plan.workload.overlaps_experts ? with : without) += 1;
+  }
+  EXPECT_GT(with, 0);
+  EXPECT_GT(without, 0);
 }
 
 // 61 layers are prime: no pipeline divides them.
