@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -13,8 +12,8 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/output.h"
+#include "cli/progress.h"
 #include "command_line/output_target.h"
-#include "command_line/terminal.h"
 #include "compare/audit.h"
 #include "extract/log_source.h"
 #include "process/interrupt.h"
@@ -51,14 +50,6 @@ results::ExtractedFile extract_file(const fs::path& path, const fs::path& folder
   }
   results::drop_series(file);
   return file;
-}
-
-void show_progress(size_t done, size_t all, SteadyClock::time_point start) {
-  if (!is_live_terminal(STDERR_FILENO) || log_settings().level == LogLevel::quiet) return;
-  const double seconds = seconds_since(start);
-  const double left = done > 0 ? seconds / static_cast<double>(done) * static_cast<double>(all - done) : 0;
-  write_stderr(done < all ? fmt::format("\r\033[K{} of {} files, {} left", done, all, format_duration(left))
-                          : "\r\033[K");
 }
 
 int64_t file_size(const std::string& path) {
@@ -127,7 +118,8 @@ ExitStatus extract_folder(const fs::path& folder, const ExtractRequest& request,
   for (const fs::path& path : paths) {
     if (interrupt.count() > 0) return ExitStatus::interrupted;
     files.push_back(extract_file(path, folder, request, taken));
-    if (files.size() % 16 == 0 || files.size() == paths.size()) show_progress(files.size(), paths.size(), start);
+    if (files.size() % 16 == 0 || files.size() == paths.size())
+      show_progress({files.size(), paths.size()}, "files", start);
   }
   print_result(session.json ? print_json(results::extracted_files_to_json(files))
                             : results::render_extracted_files(files));

@@ -5,10 +5,12 @@
 #include <optional>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/log.h"
 #include "cli/plan_model.h"
+#include "cli/progress.h"
 #include "cli/session_config.h"
 #include "cli/verbs.h"
 #include "command_line/output_target.h"
@@ -146,6 +148,18 @@ Fitted fit_parameters(const PlanOptions& options, bool results_alone, const plan
   return {std::move(refined.parameters), std::move(refined.moved)};
 }
 
+// Fits take seconds each.
+planner::TellFits show_fits() {
+  return [start = SteadyClock::now()](size_t done, size_t all) { show_progress({done, all}, "fits", start); };
+}
+
+std::vector<planner::PlannedTable> predict_unseen(const PlanOptions& options,
+                                                  const std::vector<planner::PublishedTable>& tables,
+                                                  const planner::ParameterSet& priors) {
+  const auto by = parse_choice<planner::FoldsBy>(options.folds_by, "--folds-by");
+  return planner::cross_validate(tables, priors, {options.folds, by}, show_fits());
+}
+
 ExitStatus calibrate_plans(const Session& session, const PlanOptions& options) {
   require_no_input(options.output, options.calibration, "--output");
   require_no_input(options.intervals, options.calibration, "--intervals");
@@ -161,12 +175,8 @@ ExitStatus calibrate_plans(const Session& session, const PlanOptions& options) {
   const auto [fitted, moved] = fit_parameters(options, inputs.tables.empty(), before, observations);
   if (!options.output.empty()) write_output(options.output, planner::format_parameters(fitted));
   if (!options.intervals.empty())
-    write_output(options.intervals, planner::format_intervals(planner::fit_intervals(tables, before)));
-  const auto planned =
-      options.folds > 0
-          ? planner::cross_validate(tables, before,
-                                    {options.folds, parse_choice<planner::FoldsBy>(options.folds_by, "--folds-by")})
-          : plan_tables(tables, fitted);
+    write_output(options.intervals, planner::format_intervals(planner::fit_intervals(tables, before, show_fits())));
+  const auto planned = options.folds > 0 ? predict_unseen(options, tables, before) : plan_tables(tables, fitted);
   const ExitStatus status = print_validation(session, options, {planned, inputs, fitted, &before, moved});
   tell_use(options);
   return status;

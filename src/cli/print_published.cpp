@@ -25,15 +25,42 @@ std::string reach_cell(const PublishedEntry& entry) {
   return entry.reach == "public repository" || entry.reach == "arXiv" ? "" : entry.reach;
 }
 
+std::string count_layers(const PublishedEntry& entry) {
+  return entry.layers ? fmt::format("{} layer{}", *entry.layers, entry.layers == 1 ? "" : "s") : "fewer layers";
+}
+
+// "Llama 3.1 405b (7 layers)" of a row with fewer than that model, unless the source names it so.
+std::string model_cell(const PublishedEntry& entry) {
+  constexpr size_t k_width = 28;
+  const bool is_named = !entry.proxy || entry.model.find(" layers") != std::string::npos;
+  const std::string layers = is_named ? "" : " (" + count_layers(entry) + ")";
+  return results::shorten(entry.model, k_width - layers.size()) + layers;
+}
+
+// Where no model is shown.
+std::string proxy_or_reach_cell(const PublishedEntry& entry) {
+  const std::string reach = reach_cell(entry);
+  return !entry.proxy ? reach : reach.empty() ? "proxy" : "proxy, " + reach;
+}
+
+constexpr int k_model_drops = 8, k_first_dropped = 11;
+
 struct ListColumn {
   const char* title;
   std::string (*cell)(const PublishedEntry& entry);
   int dropped;  // the largest number goes first
   bool right = false;
+  bool may_be_empty = true;         // else left out where no row fills it
+  int until = k_first_dropped + 1;  // shown only where all of this number and above are left out
+
+  bool is_shown(const std::vector<PublishedEntry>& entries, int most) const {
+    if (dropped > most || most >= until) return false;
+    return may_be_empty || std::ranges::any_of(entries, [&](const PublishedEntry& e) { return !cell(e).empty(); });
+  }
 };
 constexpr ListColumn k_columns[] = {
     {"id", [](const PublishedEntry& e) { return e.id; }, 0},
-    {"model", [](const PublishedEntry& e) { return results::shorten(e.model, 28); }, 8},
+    {"model", model_cell, k_model_drops},
     {"GPUs", [](const PublishedEntry& e) { return count_cell(e.gpus); }, 7, true},
     {"GPU", [](const PublishedEntry& e) { return results::shorten(e.gpu, 16); }, 9},
     {"framework", [](const PublishedEntry& e) { return results::shorten(e.framework, 30); }, 5},
@@ -41,10 +68,13 @@ constexpr ListColumn k_columns[] = {
     {"SL", [](const PublishedEntry& e) { return count_cell(e.sequence_length); }, 3, true},
     {"GBS", [](const PublishedEntry& e) { return count_cell(e.global_batch); }, 4, true},
     {"layout", [](const PublishedEntry& e) { return e.layout; }, 2},
+    {"routing", [](const PublishedEntry& e) { return e.routing; }, k_first_dropped, false, false},
     {"tokens/s per GPU", [](const PublishedEntry& e) { return count_cell(e.tokens_per_second_per_gpu); }, 0, true},
     {"TFLOP/s", [](const PublishedEntry& e) { return count_cell(e.tflops_per_gpu); }, 1, true},
     {"MFU", [](const PublishedEntry& e) { return e.mfu ? format_percent(*e.mfu) : ""; }, 0, true},
-    {"reach", reach_cell, 0}};
+    {"minutes to target", [](const PublishedEntry& e) { return count_cell(e.minutes_to_target); }, 10, true, false},
+    {"reach", reach_cell, k_model_drops},
+    {"reach", proxy_or_reach_cell, 0, false, true, k_model_drops}};
 
 // In code points.
 size_t longest_line(const std::string& text) {
@@ -61,7 +91,7 @@ std::string render_columns(const std::vector<PublishedEntry>& entries, int most)
   TextTable table;
   std::vector<const ListColumn*> shown;
   for (const ListColumn& column : k_columns)
-    if (column.dropped <= most) shown.push_back(&column);
+    if (column.is_shown(entries, most)) shown.push_back(&column);
   for (const ListColumn* column : shown) {
     if (column->right) table.right.push_back(table.header.size());
     table.header.emplace_back(column->title);
@@ -74,6 +104,7 @@ std::string render_columns(const std::vector<PublishedEntry>& entries, int most)
 }
 
 std::string csv_value(const std::string& text) { return csv_text(text); }
+std::string csv_value(bool value) { return value ? "true" : "false"; }
 std::string csv_value(const std::optional<double>& value) { return csv_number(value); }
 std::string csv_value(const std::optional<int64_t>& value) { return count_cell(value); }
 
@@ -138,7 +169,7 @@ std::string render_prediction(const planner::PublishedDetails& details, size_t w
 
 std::string render_published_list(const std::vector<PublishedEntry>& entries, size_t width) {
   std::string text;
-  for (int most = 9; most >= 0; --most) {
+  for (int most = k_first_dropped; most >= 0; --most) {
     text = render_columns(entries, most);
     if (longest_line(text) <= width) break;
   }

@@ -12,7 +12,7 @@ namespace {
 
 // Which columns the plans have something for.
 struct ComparisonColumns {
-  bool batch = false, efficiency = false, usd = false, energy = false;
+  bool batch = false, interval = false, efficiency = false, usd = false, energy = false;
   bool hours = true;  // the longest training takes hours
 };
 
@@ -22,6 +22,7 @@ ComparisonColumns find_columns(const PlanComparison& comparison) {
   for (const PlanReport& plan : comparison.plans) {
     columns.batch |= plan.global_batch_size != comparison.plans.front().global_batch_size;
     columns.hours &= !plan.training || !plan.training->days || are_hours(*plan.training->days);
+    columns.interval |= plan.interval.has_value();
     columns.usd |= plan.training && plan.training->usd;
     columns.energy |= plan.training && plan.training->megawatt_hours;
   }
@@ -59,15 +60,15 @@ struct FigureColumn {
 // Sharding only where it differs.
 std::vector<FigureColumn> figure_columns(const PlanComparison& comparison, const ComparisonColumns& shown) {
   using P = SolvedPlan;
-  std::vector<FigureColumn> all = {
-      {"fastest layout", false, [](const P& p) { return format_layout(p.best); }},
-      {"step", true, [](const P& p) { return format_duration(p.best.step_seconds); }},
-      {"tokens/s/GPU", true, [](const P& p) { return format_count(p.best.tokens_per_second_per_gpu); }},
-      {"tokens/s", true, [](const P& p) { return format_si(p.training.tokens_per_second, ""); }},
-      {"MFU", true, [](const P& p) { return format_percent(p.best.mfu); }}};
+  std::vector<FigureColumn> all = {{"fastest layout", false, [](const P& p) { return format_layout(p.best); }},
+                                   {"step", true, [](const P& p) { return format_duration(p.best.step_seconds); }}};
   const auto add = [&](const std::string& title, auto cell) { all.push_back({title, true, cell}); };
   if (common_sharding(comparison))
     all.front().cell = [](const P& p) { return format_sizes(p.best) + format_further(p.best); };
+  if (shown.interval) add("80 %", [](const P& p) { return p.plan.interval ? format_interval(p.plan) : "-"; });
+  add("tokens/s/GPU", [](const P& p) { return format_count(p.best.tokens_per_second_per_gpu); });
+  add("tokens/s", [](const P& p) { return format_si(p.training.tokens_per_second, ""); });
+  add("MFU", [](const P& p) { return format_percent(p.best.mfu); });
   if (shown.efficiency) add("efficiency", [](const P& p) { return format_percent(*p.plan.efficiency); });
   add("memory", [](const P& p) { return format_gb(p.best.memory_bytes); });
   add("goodput", [](const P& p) { return format_percent(p.training.goodput.share); });
@@ -180,6 +181,9 @@ std::string render_notes(const PlanComparison& comparison, const ComparisonColum
         "too: --json lists all {}\n",
         list_frontier_figures(comparison), comparison.frontier.size());
   }
+  if (columns.interval)
+    text +=
+        "80 %: interval of the step by errors of like trainings; where two overlap, the faster one is not certain\n";
   if (const Goodput* goodput = first_goodput(comparison)) text += "goodput: " + describe_failures(*goodput) + "\n";
   if (std::ranges::any_of(comparison.plans, never_ends)) text += fmt::format("never: {}\n", k_never_ends);
   text += render_legal_batches(comparison) + render_memory_sources(comparison);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <map>
+#include <mutex>
 #include <thread>
 
 #include "planner/planned_rows.h"
@@ -95,13 +96,35 @@ void work_in_parallel(size_t count, const Work& work) {
     });
 }
 
+// Of fits by several threads.
+class FitCount {
+ public:
+  FitCount(int64_t all, const TellFits& tell) : all_(static_cast<size_t>(all)), tell_(tell) { report(); }
+
+  void add() {
+    const std::lock_guard lock(mutex_);
+    ++done_;
+    report();
+  }
+
+ private:
+  void report() const {
+    if (tell_) tell_(done_, all_);
+  }
+
+  size_t done_ = 0, all_;
+  const TellFits& tell_;
+  std::mutex mutex_;
+};
+
 struct Fold {
   std::vector<Observation> observations;
   std::vector<const ReadRow*> measured;
   ParameterSet fitted;
 };
 
-std::vector<Fold> fit_folds(const std::vector<FoldedRow>& rows, const ParameterSet& parameters, int64_t count) {
+std::vector<Fold> fit_folds(const std::vector<FoldedRow>& rows, const ParameterSet& parameters, int64_t count,
+                            FitCount& fits) {
   ParameterSet priors = parameters;
   priors.reset();
   std::vector<Fold> folds(static_cast<size_t>(count), Fold{{}, {}, priors});
@@ -111,8 +134,10 @@ std::vector<Fold> fit_folds(const std::vector<FoldedRow>& rows, const ParameterS
       if (each.row.is_fitted()) folds[fold].observations.push_back(each.row.observation());
       folds[fold].measured.push_back(&each.row);
     }
-  work_in_parallel(folds.size(),
-                   [&](size_t fold) { folds[fold].fitted = calibrate(priors, folds[fold].observations); });
+  work_in_parallel(folds.size(), [&](size_t fold) {
+    folds[fold].fitted = calibrate(priors, folds[fold].observations);
+    fits.add();
+  });
   return folds;
 }
 
@@ -164,9 +189,10 @@ std::string name_source(const std::string& table, const PublishedRow& row) {
 }
 
 std::vector<PlannedTable> cross_validate(const std::vector<PublishedTable>& tables, const ParameterSet& parameters,
-                                         const Folding& folding) {
+                                         const Folding& folding, const TellFits& tell) {
   const std::vector<FoldedRow> rows = fold_rows(tables, folding);
-  const std::vector<Fold> folds = fit_folds(rows, parameters, folding.folds);
+  FitCount fits(folding.folds, tell);
+  const std::vector<Fold> folds = fit_folds(rows, parameters, folding.folds, fits);
   std::vector<KeptOut> kept = predict_kept_out(rows, folds);
   set_intervals(kept, rows, folds);
   std::vector<std::vector<PlannedRow>> planned(tables.size());
@@ -177,13 +203,17 @@ std::vector<PlannedTable> cross_validate(const std::vector<PublishedTable>& tabl
   return all;
 }
 
-IntervalTable fit_intervals(const std::vector<PublishedTable>& tables, const ParameterSet& parameters) {
+IntervalTable fit_intervals(const std::vector<PublishedTable>& tables, const ParameterSet& parameters,
+                            const TellFits& tell) {
+  constexpr int64_t k_folds = 10;
+  constexpr FoldsBy k_kinds[] = {FoldsBy::rows, FoldsBy::models, FoldsBy::programs, FoldsBy::kinds,
+                                 FoldsBy::architectures};
+  FitCount fits(k_folds * std::ssize(k_kinds), tell);
   std::vector<KeptOutRow> errors;
   std::vector<MeasuredGroup> measured;
-  for (const FoldsBy by : {FoldsBy::rows, FoldsBy::models, FoldsBy::programs, FoldsBy::kinds, FoldsBy::architectures}) {
-    constexpr int64_t k_folds = 10;
+  for (const FoldsBy by : k_kinds) {
     const std::vector<FoldedRow> rows = fold_rows(tables, {k_folds, by});
-    const std::vector<Fold> folds = fit_folds(rows, parameters, k_folds);
+    const std::vector<Fold> folds = fit_folds(rows, parameters, k_folds, fits);
     const std::vector<KeptOut> kept = predict_kept_out(rows, folds);
     for (size_t i = 0; i < rows.size(); ++i)
       if (const auto error = error_of(kept[i])) errors.push_back(*error);

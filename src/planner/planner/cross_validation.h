@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,13 +36,17 @@ struct Folding {
   FoldsBy by = FoldsBy::rows;
 };
 
+// Told before the first fit and after each, by one thread at a time.
+using TellFits = std::function<void(size_t done, size_t all)>;
+
 // Every row predicted by parameters that were fitted, from the priors of `parameters`, without its fold: the error that
 // rows which nobody has seen can be expected to have. Its interval follows from the errors of the other folds.
 std::vector<PlannedTable> cross_validate(const std::vector<PublishedTable>& tables, const ParameterSet& parameters,
-                                         const Folding& folding);
+                                         const Folding& folding, const TellFits& tell = {});
 
 // From the errors of all kinds of folds, ten each.
-IntervalTable fit_intervals(const std::vector<PublishedTable>& tables, const ParameterSet& parameters);
+IntervalTable fit_intervals(const std::vector<PublishedTable>& tables, const ParameterSet& parameters,
+                            const TellFits& tell = {});
 
 // "owner/name" of a repository, "arXiv 2104.04473" of a paper: the `source` cell without path, commit, table and
 // release. The table's name where the cell is empty.

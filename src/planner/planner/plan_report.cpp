@@ -112,9 +112,7 @@ std::string name_memory(const PlanReport& report) {
 // "  80 %      6.512 s to 7.498 s, from 214 rows of H100 with Megatron-Core"
 std::string render_interval(const PlanReport& report) {
   if (!report.interval) return "";
-  const double seconds = report.ranked.front().step_seconds;
-  return fmt::format("  {:8}  {} to {}, from {}\n", "80 %", format_duration(report.interval->low * seconds),
-                     format_duration(report.interval->high * seconds), report.interval->basis);
+  return fmt::format("  {:8}  {}, from {}\n", "80 %", format_interval(report), report.interval->basis);
 }
 
 // Benchmarks force balance; trainings do not.
@@ -288,6 +286,13 @@ std::string format_tokens(double tokens) {
   for (const auto& [unit, letter] : k_units)
     if (tokens >= unit) return fmt::format("{:.6g}{}", tokens / unit, letter);
   return fmt::format("{:.0f}", tokens);
+}
+
+std::string format_interval(const PlanReport& report) {
+  if (!report.interval || report.ranked.empty()) return "";
+  const double seconds = report.ranked.front().step_seconds;
+  return fmt::format("{} to {}", format_duration(report.interval->low * seconds),
+                     format_duration(report.interval->high * seconds));
 }
 
 std::string describe_failures(const Goodput& g) {

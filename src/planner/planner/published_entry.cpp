@@ -8,11 +8,13 @@
 #include "base/error.h"
 #include "planner/interval.h"
 #include "planner/published_workload.h"
+#include "planner/row_experts.h"
 #include "published/built_in_tables.h"
 #include "published/cells.h"
 #include "published/columns.h"
 #include "published/readings.h"
 #include "published/row_inputs.h"
+#include "spec/model_catalogue.h"
 #include "text/choice.h"
 
 namespace tprimat::planner {
@@ -115,6 +117,28 @@ std::string printed_layout(const PublishedRow& row) {
   return text;
 }
 
+// Of the model that the row is named for. 0: no catalogue has it, or has another width.
+int64_t layers_of_model(const PublishedRow& row, const RowInputs& inputs) {
+  if (inputs.own_layers != 0) return inputs.own_layers;
+  const auto known = find_counted_model(row.cell("model"));
+  const auto hidden = count_cell(row, "hidden");
+  return known && hidden.value_or(known->spec.hidden_size) == known->spec.hidden_size ? known->spec.num_layers : 0;
+}
+
+// By the model's own layers, by the notes, or by the name: "Llama 3 8B (4 layers)".
+bool is_proxy(const PublishedRow& row, const RowInputs& inputs) {
+  const auto layers = count_cell(row, "layers");
+  return (layers && *layers < layers_of_model(row, inputs)) || mentions(lower_text(row.cell("notes")), "proxy") ||
+         row.cell("reading") == "one_layer" || !find_in_cell(row, "model", "[(]([0-9]{1,4}) layers").empty();
+}
+
+// What the notes leave open stays open.
+std::string name_routing(const PublishedRow& row) {
+  if (mentions(lower_text(row.cell("notes")), "routing not stated")) return "";
+  const auto routing = noted_routing(row);
+  return routing ? std::string(enum_name(*routing)) : "";
+}
+
 std::optional<double> figure_in(const PublishedRow& row, std::string_view column) {
   const auto printed = parse_printed(row.cell(column));
   return printed ? std::optional<double>(printed->value) : std::nullopt;
@@ -161,7 +185,11 @@ PublishedEntry read_published_entry(const PublishedRow& row, const std::string& 
       {"source", &PublishedEntry::source},
       {"notes", &PublishedEntry::notes}};
   for (const auto& [column, member] : k_cells) entry.*member = row.cell(column);
-  entry.kind = kind_of(row, read_inputs(row));
+  const RowInputs inputs = read_inputs(row);
+  entry.kind = kind_of(row, inputs);
+  if (entry.kind == "sparse") entry.routing = name_routing(row);
+  entry.layers = count_cell(row, "layers");
+  entry.proxy = is_proxy(row, inputs);
   entry.layout = printed_layout(row);
   entry.link = source_link(row);
   entry.gpus = count_cell(row, "n_gpus");

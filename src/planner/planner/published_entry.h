@@ -52,8 +52,9 @@ PublishedFigures derive_figures(const PublishedRow& row);
 
 // A published result in a list.
 struct PublishedEntry {
-  std::string id, table, model, kind, gpu, framework, precision, layout, reading, reach, source, link, notes;
-  std::optional<int64_t> gpus, sequence_length, global_batch;
+  std::string id, table, model, kind, routing, gpu, framework, precision, layout, reading, reach, source, link, notes;
+  std::optional<int64_t> layers, gpus, sequence_length, global_batch;
+  bool proxy = false;
   std::optional<double> tokens_per_second_per_gpu, tflops_per_gpu, mfu, minutes_to_target;
 
   static constexpr auto fields() {
@@ -61,9 +62,13 @@ struct PublishedEntry {
     return field_list(
         field("id", &E::id, "for tprimat published show"), field("table", &E::table, "file in data/published"),
         field("model", &E::model, "as printed"),
-        field("kind", &E::kind, "dense, sparse or hybrid; empty: shape not known"), field("gpu", &E::gpu, "as printed"),
-        field("gpus", &E::gpus, "number of GPUs"), field("framework", &E::framework, "as printed"),
-        field("precision", &E::precision, "as printed"), field("sequence_length", &E::sequence_length, "tokens"),
+        field("kind", &E::kind, "dense, sparse or hybrid; empty: shape not known"),
+        field("routing", &E::routing, "of sparse rows: balanced or learned; empty: not stated"),
+        field("layers", &E::layers, "as printed"),
+        field("proxy", &E::proxy, "fewer layers than the model that it is named for"),
+        field("gpu", &E::gpu, "as printed"), field("gpus", &E::gpus, "number of GPUs"),
+        field("framework", &E::framework, "as printed"), field("precision", &E::precision, "as printed"),
+        field("sequence_length", &E::sequence_length, "tokens"),
         field("global_batch", &E::global_batch, "sequences per step"),
         field("layout", &E::layout, "parallel sizes, as printed"),
         field("tokens_per_second_per_gpu", &E::tokens_per_second_per_gpu, "printed or derived"),

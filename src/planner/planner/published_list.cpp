@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <functional>
-#include <limits>
 #include <set>
+#include <tuple>
 
 #include "base/error.h"
 #include "planner/families.h"
@@ -114,10 +114,11 @@ void keep_matching(std::vector<PublishedEntry>& kept, const Filter& filter, cons
   std::erase_if(kept, [&](const PublishedEntry& entry) { return !passes(entry); });
 }
 
-// Rows without the figure come last.
+// Rows without the figure come last; before them those of proxies, whose speed is not that of their model.
 void sort_by_figure(std::vector<PublishedEntry>& entries, std::optional<double> PublishedEntry::*figure) {
-  std::ranges::stable_sort(entries, std::greater<>(), [&](const PublishedEntry& entry) {
-    return (entry.*figure).value_or(-std::numeric_limits<double>::infinity());
+  std::ranges::stable_sort(entries, {}, [&](const PublishedEntry& entry) {
+    const std::optional<double>& value = entry.*figure;
+    return std::tuple(!value.has_value(), entry.proxy, -value.value_or(0));
   });
 }
 
@@ -128,10 +129,12 @@ void sort_entries(std::vector<PublishedEntry>& entries, PublishedOrder order) {
     case PublishedOrder::mfu: return sort_by_figure(entries, &PublishedEntry::mfu);
     case PublishedOrder::tflops: return sort_by_figure(entries, &PublishedEntry::tflops_per_gpu);
     case PublishedOrder::gpus:
-      std::ranges::stable_sort(entries, std::greater<>(), [](const PublishedEntry& e) { return e.gpus.value_or(0); });
+      std::ranges::stable_sort(entries, {},
+                               [](const PublishedEntry& e) { return std::pair(-e.gpus.value_or(0), e.proxy); });
       return;
     case PublishedOrder::model:
-      std::ranges::stable_sort(entries, {}, [](const PublishedEntry& entry) { return fold_name(entry.model); });
+      std::ranges::stable_sort(entries, {},
+                               [](const PublishedEntry& e) { return std::pair(fold_name(e.model), e.proxy); });
       return;
     case PublishedOrder::id: std::ranges::stable_sort(entries, {}, &PublishedEntry::id); return;
   }

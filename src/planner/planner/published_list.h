@@ -15,7 +15,8 @@ constexpr auto enum_table(PublishedKind) {
       {{PublishedKind::dense, "dense"}, {PublishedKind::sparse, "sparse"}, {PublishedKind::hybrid, "hybrid"}});
 }
 
-// Figures from the largest, names from A; `table`: as the tables stand.
+// Figures from the largest, names from A; `table`: as the tables stand. By a figure of speed, rows of fewer layers than
+// their model come after all others, by anything else after their equals.
 enum class PublishedOrder { table, tokens, mfu, tflops, gpus, model, id };
 constexpr auto enum_table(PublishedOrder) {
   return std::to_array<std::pair<PublishedOrder, std::string_view>>({{PublishedOrder::table, "table"},

@@ -81,16 +81,20 @@ bool spreads_load(const std::string& notes) {
 
 }  // namespace
 
+std::optional<Routing> noted_routing(const PublishedRow& row) {
+  const std::string notes = lower_text(row.cell("notes"));
+  if (mentions(notes, "real routing")) return Routing::learned;
+  if (mentions(notes, "balanced") || forces_balance(row)) return Routing::balanced;
+  return std::nullopt;
+}
+
 void read_usual_settings(PublishedWorkload& read, const PublishedRow& row) {
   Workload& workload = read.workload;
   if (!workload.shape.experts) return;
   const std::string notes = lower_text(row.cell("notes"));
   read_capacity(*workload.shape.experts, row);
   if (spreads_load(notes)) workload.expert_load = k_max_load;
-  if (mentions(notes, "real routing"))
-    workload.routing = Routing::learned;
-  else if (mentions(notes, "balanced") || forces_balance(row))
-    workload.routing = Routing::balanced;
+  if (const auto noted = noted_routing(row)) workload.routing = noted;
   read.usual = find_usual_settings(
       {row.cell("framework"), workload.shape.name, read.machine.id, workload.release, workload.routing});
   if (read.usual == nullptr) return;

@@ -13,6 +13,9 @@ namespace tprimat::planner {
 // A number that stands in a cell. `pattern` admits at most nine digits.
 std::optional<int64_t> printed_number(const PublishedRow& row, const std::string& column, const char* pattern);
 
+// Who chooses the experts, as the notes say, or the program that the row names always sets it.
+std::optional<Routing> noted_routing(const PublishedRow& row);
+
 // Who chooses the experts, and what the row's program usually sets for the model; after shape, precision and release.
 void read_usual_settings(PublishedWorkload& read, const PublishedRow& row);
 

@@ -96,6 +96,21 @@ TEST(Comparison, EfficiencyIsAgainstTheFewestThatFit) {
   EXPECT_GT(*comparison.plans[2].efficiency, 0.5);
 }
 
+// Each line shows its own; without any there is no such column.
+TEST(Comparison, ShowsTheIntervalOfEachStep) {
+  PlanComparison comparison = compare_samples({8, 16}, {});
+  comparison.plans[0].interval = PredictionInterval{.low = 0.5, .high = 2};
+  comparison.plans[1].interval.reset();
+  const std::string interval = format_interval(comparison.plans[0]);
+  EXPECT_NE(interval.find(" to "), std::string::npos) << interval;
+  EXPECT_EQ(format_interval(comparison.plans[1]), "");
+  const std::string shown = render_plan_comparison(comparison);
+  EXPECT_NE(shown.find("80 %"), std::string::npos) << shown;
+  EXPECT_NE(shown.find(interval), std::string::npos) << shown;
+  comparison.plans[0].interval.reset();
+  EXPECT_EQ(render_plan_comparison(comparison).find("80 %"), std::string::npos);
+}
+
 TEST(Comparison, WhatNeverEndsIsNoPlan) {
   PlanCase each = sample_case(64, 2.5);
   each.terms.reliability.failure_gpu_hours = 1;

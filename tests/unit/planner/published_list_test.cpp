@@ -96,7 +96,44 @@ TEST(PublishedList, SortsRowsWithoutTheFigureToTheEnd) {
   const auto list = list_published({.order = PublishedOrder::mfu});
   const auto none = std::ranges::find_if(list, [](const PublishedEntry& e) { return !e.mfu; });
   EXPECT_TRUE(std::all_of(none, list.end(), [](const PublishedEntry& e) { return !e.mfu; }));
-  EXPECT_TRUE(std::ranges::is_sorted(list.begin(), none, std::greater<>(), [](const auto& e) { return *e.mfu; }));
+  const auto proxy = std::find_if(list.begin(), none, [](const PublishedEntry& e) { return e.proxy; });
+  for (const auto& [first, last] : {std::pair(list.begin(), proxy), std::pair(proxy, none)})
+    EXPECT_TRUE(std::ranges::is_sorted(first, last, std::greater<>(), [](const auto& e) { return *e.mfu; }));
+}
+
+// By the catalogue's layers, the notes or the name. Cut rows of a model stand behind its whole ones.
+TEST(PublishedList, TellsProxiesFromWholeModels) {
+  const auto entry = [](const char* model, const char* layers, const char* notes) {
+    return read_published_entry(row_of({{"model", model}, {"layers", layers}, {"notes", notes}}), "own");
+  };
+  EXPECT_TRUE(entry("Llama 3.1 405b", "7", "").proxy);
+  EXPECT_EQ(entry("Llama 3.1 405b", "7", "").layers, 7);
+  EXPECT_FALSE(entry("Llama 3.1 405b", "126", "").proxy);
+  EXPECT_FALSE(entry("Llama 3.1 405b", "", "").proxy);
+  EXPECT_FALSE(entry("Llama 3.1 405b", "", "").layers);
+  EXPECT_TRUE(entry("Grok 1 314b", "16", "").proxy);
+  EXPECT_FALSE(entry("Grok 1 314b", "64", "").proxy);
+  EXPECT_TRUE(entry("Llama 3 8B (4 layers)", "4", "").proxy);
+  EXPECT_TRUE(entry("unheard-of", "4", "reduced-layer proxy").proxy);
+  EXPECT_FALSE(entry("unheard-of", "4", "").proxy);
+  const auto list = list_published({.model = "llama3.1_405b", .order = PublishedOrder::tokens});
+  const auto figures =
+      std::ranges::count_if(list, [](const auto& e) { return e.tokens_per_second_per_gpu.has_value(); });
+  EXPECT_FALSE(list.front().proxy);
+  EXPECT_TRUE(std::is_sorted(list.begin(), list.begin() + figures,
+                             [](const auto& a, const auto& b) { return a.proxy < b.proxy; }));
+}
+
+TEST(PublishedList, StatesRoutingOnlyOfSparseRowsThatSayIt) {
+  const auto routing = [](const char* model, const char* framework, const char* notes) {
+    return read_published_entry(row_of({{"model", model}, {"framework", framework}, {"notes", notes}}), "own").routing;
+  };
+  EXPECT_EQ(routing("Mixtral-8x7B", "Megatron-LM", "balanced"), "balanced");
+  EXPECT_EQ(routing("Mixtral-8x7B", "Megatron-LM", "real routing (dropless)"), "learned");
+  EXPECT_EQ(routing("Mixtral-8x7B", "NeMo", ""), "balanced");
+  EXPECT_EQ(routing("Mixtral-8x7B", "Megatron-LM", "routing not stated, probably balanced"), "");
+  EXPECT_EQ(routing("Mixtral-8x7B", "Megatron-LM", ""), "");
+  EXPECT_EQ(routing("Llama 3 8B", "NeMo", ""), "");
 }
 
 // An MFU above 0.8 would be a wrong shape, peak or rate. Rows whose figures contradict each other have none.

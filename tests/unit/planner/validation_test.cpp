@@ -143,6 +143,19 @@ TEST(PlanValidation, AFoldIsPredictedWithoutItself) {
   EXPECT_NE(folds.front().rows.front().predicted, plan_table(tables.front(), fitted).rows.front().predicted);
 }
 
+TEST(PlanValidation, TellsHowManyFitsAreDone) {
+  const std::string row =
+      "GPT\t96\t12288\t96\t51200\t2048\tA100-SXM-80GB\t64\tMegatron-LM\tfp16\t64\t1\t8\t8\t\tfull\t40\t\t\t\n";
+  std::vector<std::pair<size_t, size_t>> told;
+  cross_validate({table_of(row)}, built_in_parameters(), {3},
+                 [&](size_t done, size_t all) { told.emplace_back(done, all); });
+  EXPECT_EQ(told, (std::vector<std::pair<size_t, size_t>>{{0, 3}, {1, 3}, {2, 3}, {3, 3}}));
+  told.clear();
+  fit_intervals({table_of(row)}, built_in_parameters(), [&](size_t done, size_t all) { told.emplace_back(done, all); });
+  ASSERT_EQ(told.size(), 51);
+  EXPECT_EQ(told.back(), std::pair(size_t{50}, size_t{50}));
+}
+
 // Whole sources and GPUs stay together, however their rows differ.
 TEST(PlanValidation, AFoldLeavesOutAWholeSourceOrGpu) {
   const auto table = parse_published_table(
