@@ -187,9 +187,11 @@ double repeated_layer_bytes(const Workload& workload, const StageLayers& layers,
   return std::max(dense, whole_layer_activation_bytes(workload, LayerKind::experts, load));
 }
 
-// Where gradients are summed in 16 bits the optimizer takes its share of them in fp32, when activations are gone.
+// Where gradients are summed in 16 bits a sharded optimizer takes its share of them in fp32, when activations are gone.
 void add_wide_gradients(MemoryEstimate& memory, const Workload& workload, const RankWeights& weights) {
-  if (gradient_bytes(workload) >= 4 || workload.trains_adapters || workload.family->deepspeed_states) return;
+  const Family& family = *workload.family;
+  if (gradient_bytes(workload) >= 4 || workload.trains_adapters) return;
+  if (family.deepspeed_states || !family.sharded_optimizer) return;
   memory.buffers += std::max(0.0, 4 * shared_out(workload, weights) - memory.activations - memory.logits);
 }
 

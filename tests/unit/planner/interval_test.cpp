@@ -78,7 +78,7 @@ TEST(PredictionInterval, FartherIsNeverNarrower) {
   };
   expect_no_narrower("100 rows of H100-SXM-80GB with Megatron-Core");
   measured[0].family = "fsdp2";
-  expect_no_narrower("100 dense rows of hopper");
+  expect_no_narrower("100 rows of hopper (dense)");
   measured[0].kind = ModelKind::sparse;
   expect_no_narrower("100 rows of hopper with other kinds");
   measured.clear();
