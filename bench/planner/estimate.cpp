@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "planner/search.h"
+#include "spec/model_catalogue.h"
 
 namespace tprimat {
 namespace {
@@ -19,11 +20,11 @@ struct Case {
 
 planner::PlanRequest request_of(const Case& each) {
   planner::PlanRequest request;
-  request.shape = *find_counted_model(each.model);
+  request.shape = find_counted_model(each.model)->spec;
   request.sequence_length = each.sequence_length;
   request.global_batch = each.global_batch;
   request.gpus = each.gpus;
-  request.machine = *find_machine("H100");
+  request.machine = *planner::find_machine("H100");
   request.family = planner::find_family("megatron_core");
   return request;
 }
@@ -79,5 +80,5 @@ int main(int argc, char** argv) {
                                     {"gpt_175b", 1024, 2048, 1536},
                                     {"llama3.1_405b", 16384, 8192, 2048},
                                     {"deepseek_v3", 2048, 4096, 8192}})
-    tprimat::engine::measure(each, rounds);
+    tprimat::measure(each, rounds);
 }

@@ -56,14 +56,15 @@ void add_layout(CommandLine& verb, ClaimOptions& options) {
 
 void add_settings(CommandLine& verb, ClaimOptions& options) {
   verb.add_option("--gpu", options.gpu, "GPU: H100, B200, MI300X, ...")->type_name("NAME");
-  verb.add_option("--precision", options.precision, "Of the matrix products: bf16, fp16, fp8, mxfp8, fp4 or nvfp4")
+  verb.add_option("--precision", options.precision,
+                  "Number format of the matrix products: bf16, fp16, fp8, mxfp8, fp4 or nvfp4")
       ->choices(precisions())
       ->type_name("NAME")
       ->check(one_of(precisions()))
       ->capture_default_str();
   verb.add_option("--framework", options.framework, "Program that trained: Megatron-Core, torchtitan, NeMo, ...")
       ->type_name("NAME");
-  verb.add_option("--routing", options.routing, "Who chooses the experts: learned, or balanced by force")
+  verb.add_option("--routing", options.routing, "Routing to experts: learned, or balanced by force")
       ->choices(choices_of<Routing>())
       ->type_name("NAME")
       ->check(name_of<Routing>());
@@ -71,7 +72,7 @@ void add_settings(CommandLine& verb, ClaimOptions& options) {
       ->choices(choices_of<Recompute>())
       ->type_name("NAME")
       ->check(name_of<Recompute>());
-  verb.add_flag("--adapters", options.adapters, "Low-rank adapters (LoRA) are trained, not all weights");
+  verb.add_flag("--adapters", options.adapters, "The run trained low-rank adapters (LoRA), not all weights");
 }
 
 bool states_layout(const ClaimOptions& o) {
@@ -109,11 +110,11 @@ void require_figures(const ClaimOptions& o) {
     refuse("a claim needs a figure", "claim",
            "add --tokens-per-second-per-gpu, --tokens-per-second, --step-time, --mfu or --tflops-per-gpu");
   if (o.rate && !o.gpus)
-    refuse("is of the whole job and needs the number of GPUs", "--tokens-per-second", "add --gpus N");
+    refuse("is the rate of the whole job and needs the number of GPUs", "--tokens-per-second", "add --gpus N");
   if (o.step_seconds && !(o.gpus && o.global_batch))
     refuse("needs the number of GPUs and the batch", "--step-time", "add --gpus N and --gbs SEQUENCES");
   if (!o.convention.empty() && !o.mfu_percent && !o.teraflops)
-    refuse("says how --mfu or --tflops-per-gpu is counted, and neither is given", "--convention", "omit it");
+    refuse("states how --mfu or --tflops-per-gpu is counted, but neither is given", "--convention", "omit it");
 }
 
 void set(planner::PublishedRow& row, const char* column, const std::optional<int64_t>& value) {

@@ -28,7 +28,7 @@ void add_machine_options(CommandLine& verb, suite::MachineOptions& options) {
       ->type_name("LIST")
       ->allow_extra_args(false);
   verb.add_option("--network-gbps", options.network_gbps,
-                  "With --machine: network between nodes, per GPU and direction; of CPUs per node (default: the "
+                  "With --machine: network between nodes, per GPU and direction; for CPUs, per node (default: the "
                   "catalogue's)")
       ->type_name("GBIT/S")
       ->check(number_from(1e-3, 1e6));
@@ -37,12 +37,13 @@ void add_machine_options(CommandLine& verb, suite::MachineOptions& options) {
       ->type_name("GB/S")
       ->check(number_from(1e-3, 1e6));
   verb.add_option("--memory-gb", options.memory_gb,
-                  "With --machine: memory of a GPU; of CPUs of a node (default: measured, or the catalogue's)")
+                  "With --machine: memory of a GPU; for CPUs, of a node (default: measured, or the catalogue's)")
       ->type_name("GB")
       ->check(number_from(1e-3, 1e6));
-  verb.add_option("--gpus-per-node", options.gpus_per_node,
-                  "With --machine: GPUs that fast links join; of CPUs ranks per node (default: the catalogue's, or all "
-                  "ranks)")
+  verb.add_option(
+          "--gpus-per-node", options.gpus_per_node,
+          "With --machine: GPUs joined by fast links; for CPUs, ranks per node (default: the catalogue's, or all "
+          "ranks)")
       ->type_name("N")
       ->check(number_from(int64_t{1}, int64_t{1} << 20));
 }
@@ -133,7 +134,8 @@ void add_plan_model_options(CommandLine& verb, PlanModelRequest& request) {
       ->type_name("LIST")
       ->allow_extra_args(false);
   add_machine_options(verb, options.machine);
-  verb.add_option("--framework", options.framework, "Framework to predict: megatron_core, fsdp2, nanotron, ...")
+  verb.add_option("--framework", options.framework,
+                  "Framework to predict: megatron_core, fsdp2, nanotron, prim (AMD), ...")
       ->type_name("NAME")
       ->capture_default_str();
   verb.add_option("--precision", options.precision, "bf16, fp16, fp8 or fp4; with --gpu cpu also fp32")

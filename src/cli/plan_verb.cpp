@@ -206,10 +206,9 @@ void add_fold_options(CommandLine& verb, PlanOptions& options, Option* calibrati
           ->type_name("N")
           ->needs(calibration)
           ->check(number_from(2, 1000));
-  verb.add_option(
-          "--folds-by", options.folds_by,
-          "What stays in one fold: near copies of rows, or all rows of a source, a model, a GPU, a program on a "
-          "GPU, a kind of model on an architecture, or an architecture")
+  verb.add_option("--folds-by", options.folds_by,
+                  "Rows that share a fold: near copies, or all rows of a source, a model, a GPU, a program on a "
+                  "GPU, a kind of model on an architecture, or an architecture")
       ->choices(choices_of<planner::FoldsBy>())
       ->capture_default_str()
       ->needs(folds);
@@ -232,7 +231,7 @@ void add_table_options(CommandLine& verb, PlanOptions& options) {
           ->excludes(validate);
   verb.add_option(
           "--fit", options.fit,
-          "What results alone may move: machine (their machines' own parameters; the default), or all (those of "
+          "Parameters that results alone may move: machine (those of their machines; the default), or all (those of "
           "the programs too)")
       ->choices(choices_of<planner::FitScope>())
       ->type_name("NAME")

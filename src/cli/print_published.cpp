@@ -128,7 +128,7 @@ std::string render_prediction(const planner::PublishedDetails& details, size_t w
   if (planned.published)
     text += fmt::format(", {} of the published rate", format_percent(*planned.predicted / *planned.published));
   if (details.predicted_low && details.predicted_high)
-    text += fmt::format("; 80 % of such runs lie between {} and {} ({})", format_count(*details.predicted_low),
+    text += fmt::format("; 80 % of comparable runs lie between {} and {} ({})", format_count(*details.predicted_low),
                         format_count(*details.predicted_high), details.interval_basis.value_or(""));
   if (!planned.assumptions.empty()) text += fmt::format("; assumed: {}", join(planned.assumptions, ", "));
   return wrap_lines(text, width - 2, "  ");

@@ -20,6 +20,7 @@ namespace {
 constexpr const char* k_published_examples =
     "  tprimat published list --model llama3.1_8b --gpu H100     what others reached, with sources\n"
     "  tprimat published list --kind sparse --precision fp8 --sort mfu\n"
+    "  tprimat published list --model qwen3_30b_a3b --gpu H100 --sort tokens --csv   with sources and notes\n"
     "  tprimat published list --csv > published.csv\n"
     "  tprimat published show meta-2407-llama3.1-405b-h100-8192-bf16-1\n"
     "  tprimat plan --validate published                         planner errors on all of them\n";
@@ -37,7 +38,7 @@ ExitStatus list_results(const Session& session, const PublishedRequest& request)
   planner::PublishedFilter filter = request.filter;
   filter.order = parse_choice<planner::PublishedOrder>(request.order, "--sort");
   const std::vector<planner::PublishedEntry> entries = planner::list_published(filter);
-  if (entries.empty()) log_note("no published result passes all of these filters; omit one");
+  if (entries.empty()) log_note("no published result matches all filters; omit one");
   if (session.json)
     print_result(print_json(to_json(entries)));
   else if (request.csv)
@@ -83,7 +84,8 @@ void add_published_verb(CommandLine& program, Session& session) {
   CommandLine* list = verb->add_subcommand("list", "List results, one line each");
   add_list_options(*list, *request);
   add_json_option(*list, session);
-  CommandLine* show = verb->add_subcommand("show", "Show one result: every cell, its source, MFU by each count");
+  CommandLine* show =
+      verb->add_subcommand("show", "Show one result: every cell, its source, MFU by each count, MLPerf minutes");
   show->add_option("id", request->id, "Id of the result, as list prints it")->required()->type_name("ID");
   show->add_option("--parameters", request->parameters,
                    "Fitted parameters of the planner, as written by tprimat plan --calibrate")

@@ -24,7 +24,7 @@ std::string render_head(const ClaimReport& r) {
 
 std::string render_suspicions(const ClaimReport& r) {
   if (r.suspicions.empty()) return "";
-  TextTable table{{"suspicion", "what it means", "MFU without it"}, {}, {2}};
+  TextTable table{{"suspicion", "explanation", "corrected MFU"}, {}, {2}};
   for (const Suspicion& each : r.suspicions)
     table.rows.push_back({std::string(enum_name(each.mistake)), each.sentence, format_percent(each.mfu)});
   return "\n" + render_text(table);
@@ -39,7 +39,7 @@ std::string render_conventions(const ClaimReport& r) {
 }
 
 std::string render_range(const ExpectedRate& e, const std::string& basis) {
-  return fmt::format("{} to {} tokens/s per GPU, {} in the middle ({})\n", format_rate(e.low), format_rate(e.high),
+  return fmt::format("{} to {} tokens/s per GPU, central value {} ({})\n", format_rate(e.low), format_rate(e.high),
                      format_rate(e.middle), basis);
 }
 
@@ -48,16 +48,16 @@ std::string render_expected(const ClaimReport& r) {
   if (r.expected) text += "expected  " + render_range(*r.expected, r.expected->basis);
   if (r.planned) text += "planner   " + render_range(*r.planned, r.layout.value_or(""));
   if (r.planned && !r.planned->basis.empty()) text += fmt::format("          its range: {}\n", r.planned->basis);
-  if (r.not_predicted) text += fmt::format("planner   no figure: {}\n", printable(*r.not_predicted));
-  return text + (r.expected ? "80 % of such trainings are in these ranges.\n" : "");
+  if (r.not_predicted) text += fmt::format("planner   no prediction: {}\n", printable(*r.not_predicted));
+  return text + (r.expected ? "80 % of comparable trainings lie within these ranges.\n" : "");
 }
 
 std::string render_nearest(const ClaimReport& r) {
-  if (r.nearest.empty()) return "\nno published run is near\n";
+  if (r.nearest.empty()) return "\nno published run has similar settings\n";
   TextTable table{{"published run", "tokens/s per GPU", "MFU", "differs from the claim"}, {}, {1, 2}};
   for (const NearRun& each : r.nearest)
     table.rows.push_back({each.id, format_rate(each.tokens_per_second_per_gpu), format_percent(each.mfu),
-                          each.differences.empty() ? "in nothing stated" : join(each.differences, ", ")});
+                          each.differences.empty() ? "in no stated setting" : join(each.differences, ", ")});
   std::string rank;
   if (r.rank && r.standing)
     rank = fmt::format("rank {} of {} among the published runs of its kind: same GPU, precision and kind of model\n",

@@ -31,10 +31,11 @@ class Contradictions {
     if (factor <= 0 || std::fabs(std::log(factor)) < k_worth || !is_close(ratio.value, factor)) return false;
     const double rate = claim_.rate / rate_factor;
     const double times = std::max(ratio.value, 1 / ratio.value);
-    found_.push_back({mistake,
-                      fmt::format("{} {} {} times what {} gives: {}", ratio.first, ratio.value > 1 ? "is" : "is 1 /",
-                                  format_significant(times, 3), ratio.second, meaning),
-                      factor, rate, claim_.facts().mfu(rate), 1, true});
+    found_.push_back(
+        {mistake,
+         fmt::format("{} {} {} times the value implied by {}: {}", ratio.first, ratio.value > 1 ? "is" : "is 1 /",
+                     format_significant(times, 3), ratio.second, meaning),
+         factor, rate, claim_.facts().mfu(rate), 1, true});
     return true;
   }
 
@@ -49,11 +50,12 @@ class Contradictions {
 void compare_rates(Contradictions& found, const ClaimCase& claim, const Ratio& ratio, bool of_claim) {
   const auto gpus = static_cast<double>(claim.facts().gpus);
   const double rate_factor = of_claim ? ratio.value : 1;
-  if (found.offer(ratio, Mistake::double_length, 2, rate_factor, "tokens are counted with twice the length")) return;
-  if (gpus > 1 && found.offer(ratio, Mistake::aggregate_for_gpu, gpus, rate_factor,
-                              fmt::format("it is that of all {} GPUs together", claim.facts().gpus)))
+  if (found.offer(ratio, Mistake::double_length, 2, rate_factor, "tokens are counted with twice the sequence length"))
     return;
-  found.offer(ratio, Mistake::node_for_gpu, k_gpus_per_node, rate_factor, "it is that of a node of 8 GPUs");
+  if (gpus > 1 && found.offer(ratio, Mistake::aggregate_for_gpu, gpus, rate_factor,
+                              fmt::format("it is the total of all {} GPUs", claim.facts().gpus)))
+    return;
+  found.offer(ratio, Mistake::node_for_gpu, k_gpus_per_node, rate_factor, "it is the total of a node of 8 GPUs");
 }
 
 struct StatedRates {
@@ -109,8 +111,8 @@ bool offer_counts(Contradictions& found, const ClaimCase& claim, const StatedFlo
     return true;
   if (claim.convention_stated)
     for (const Convention other : {Convention::full, Convention::causal, Convention::six_n, Convention::six_n_matmul})
-      if (other != claim.convention && offer(Mistake::other_convention, flops_by(work, other),
-                                             "it is counted by another convention than the stated one"))
+      if (other != claim.convention &&
+          offer(Mistake::other_convention, flops_by(work, other), "its convention is not the stated one"))
         return true;
   if (!counts_model_alone(claim.convention)) return false;
   const double causal = flops_by(work, Convention::causal), full = flops_by(work, Convention::full);
@@ -129,18 +131,17 @@ void offer_factors(Contradictions& found, const ClaimCase& claim, const StatedFl
   if (!claim.convention_stated) ways = {Convention::full, Convention::causal, Convention::six_n};
   for (const Convention way : ways) {
     const Ratio ratio{stated.name, "the rate", stated.flops_per_second / claim.rate / flops_by(work, way)};
-    if (found.offer(ratio, Mistake::sparse_peak, 2, 1, "the peak with sparsity, twice the dense one, is behind it"))
+    if (found.offer(ratio, Mistake::sparse_peak, 2, 1, "the peak with sparsity, twice the dense peak, is its basis"))
       return;
     if (stated.of_peak && found.offer(ratio, Mistake::sparse_peak, 0.5, 1, "the peak with sparsity is its denominator"))
       return;
-    if (found.offer(ratio, Mistake::double_length, 0.5, 2, "the tokens are counted with twice the length")) return;
+    if (found.offer(ratio, Mistake::double_length, 0.5, 2, "tokens are counted with twice the sequence length")) return;
     if (gpus <= 1) continue;
-    if (found.offer(ratio, Mistake::aggregate_for_gpu, gpus, 1, "it is that of all GPUs together")) return;
-    if (found.offer(ratio, Mistake::aggregate_for_gpu, 1 / gpus, gpus, "the tokens are those of all GPUs together"))
-      return;
-    if (found.offer(ratio, Mistake::node_for_gpu, k_gpus_per_node, 1, "it is that of a node of 8 GPUs")) return;
+    if (found.offer(ratio, Mistake::aggregate_for_gpu, gpus, 1, "it is the total of all GPUs")) return;
+    if (found.offer(ratio, Mistake::aggregate_for_gpu, 1 / gpus, gpus, "the tokens are the total of all GPUs")) return;
+    if (found.offer(ratio, Mistake::node_for_gpu, k_gpus_per_node, 1, "it is the total of a node of 8 GPUs")) return;
     if (found.offer(ratio, Mistake::node_for_gpu, 1 / k_gpus_per_node, k_gpus_per_node,
-                    "the tokens are those of a node of 8 GPUs"))
+                    "the tokens are the total of a node of 8 GPUs"))
       return;
   }
 }

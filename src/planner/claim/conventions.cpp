@@ -45,14 +45,14 @@ std::string_view meaning_of(Convention convention) {
   switch (convention) {
     case Convention::full: return "attention to the whole sequence (PaLM)";
     case Convention::causal: return "attention to earlier tokens (Megatron-LM)";
-    case Convention::six_n: return "6 x parameters that a token passes";
-    case Convention::six_n_matmul: return "6 x weights of its matrix products";
+    case Convention::six_n: return "6 x active parameters";
+    case Convention::six_n_matmul: return "6 x active weights of matrix products";
     case Convention::experts_dense: return "full, all experts counted";
     case Convention::six_n_total: return "6 x all parameters, experts included";
-    case Convention::recompute_selective: return "causal, attention computed again (HFU)";
+    case Convention::recompute_selective: return "causal, plus recomputed attention (HFU)";
     case Convention::recompute_full: break;
   }
-  return "causal, forward pass computed again (HFU)";
+  return "causal, plus the recomputed forward pass (HFU)";
 }
 
 }  // namespace tprimat::planner

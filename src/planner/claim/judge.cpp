@@ -85,8 +85,8 @@ std::string beyond_limit(const ClaimReport& report) {
   if (report.mfu <= report.limit_mfu) return "";
   const std::string most =
       report.limit_mfu < 1 && report.mfu <= 1
-          ? fmt::format("{} of it is the most ({})", format_percent(report.limit_mfu, 0), report.limit_basis)
-          : "100 % of it is the most";
+          ? fmt::format("at most {} is possible ({})", format_percent(report.limit_mfu, 0), report.limit_basis)
+          : "at most 100 % is possible";
   return fmt::format("its causal model FLOPs alone take {} of the dense peak, and {}", format_percent(report.mfu, 0),
                      most);
 }
@@ -106,7 +106,7 @@ bool is_beyond_all(const Judgement& judged, const ClaimReport& report, double of
 }
 
 std::string compare_expected(const ClaimReport& report) {
-  if (!report.expected) return "nothing comparable is published, and the planner does not predict it";
+  if (!report.expected) return "no comparable run is published, and the planner has no prediction";
   const ExpectedRate& e = *report.expected;
   const std::string range =
       fmt::format("{} to {} tokens/s per GPU expected", format_count(e.low), format_count(e.high));
@@ -122,10 +122,10 @@ void conclude(ClaimReport& report, ClaimVerdict verdict, std::string reason) {
 
 void conclude_suspicious(ClaimReport& report, const Judgement& judged, double off) {
   const double times = std::exp(std::fabs(off));
-  const std::string what = off > 0 ? fmt::format("{} times what is expected", format_significant(times, 3))
-                                   : fmt::format("only 1 / {} of what is expected", format_significant(times, 3));
+  const std::string what = off > 0 ? fmt::format("{} times the expected rate", format_significant(times, 3))
+                                   : fmt::format("only 1 / {} of the expected rate", format_significant(times, 3));
   const std::string why =
-      judged.suspected.all.empty() ? "no mistake that we know explains it" : judged.suspected.all.front().sentence;
+      judged.suspected.all.empty() ? "no known mistake explains it" : judged.suspected.all.front().sentence;
   conclude(report, ClaimVerdict::suspicious, fmt::format("{}; {}", what, why));
 }
 

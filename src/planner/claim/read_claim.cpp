@@ -16,7 +16,7 @@ void set_count(Cells& cells, const char* column, const std::optional<int64_t>& v
 }
 
 [[noreturn]] void refuse(const std::string& what, const std::string& path) {
-  throw Error(Problem{fmt::format("{}, so the result is no claim that can be judged", what), path,
+  throw Error(Problem{fmt::format("{}, so the result cannot be judged as a claim", what), path,
                       "state model, GPU and rate as options instead: see tprimat claim --help"});
 }
 

@@ -79,25 +79,25 @@ std::string explain(const ClaimCase& claim, const Candidate& candidate) {
   const int64_t gpus = claim.facts().gpus;
   switch (candidate.mistake) {
     case Mistake::sparse_peak:
-      return candidate.factor < 1 ? "the peak with sparsity, twice the dense one, is the denominator"
-                                  : "the peak with sparsity, twice the dense one, is behind the figure";
+      return candidate.factor < 1 ? "the denominator is the peak with sparsity, twice the dense peak"
+                                  : "the figure is based on the peak with sparsity, twice the dense peak";
     case Mistake::recompute_counted: return "recomputed FLOPs count as the model's (HFU instead of MFU)";
-    case Mistake::other_convention: return "attention is counted to the whole sequence, not to earlier tokens alone";
-    case Mistake::experts_dense: return "all experts are counted, not those that a token passes";
-    case Mistake::aggregate_for_gpu: return fmt::format("the figure is that of all {} GPUs together", gpus);
-    case Mistake::node_for_gpu: return "the figure is that of a node of 8 GPUs";
-    case Mistake::double_length: return "tokens are counted with twice the length of the sequences";
+    case Mistake::other_convention: return "attention is counted over the whole sequence, not only over earlier tokens";
+    case Mistake::experts_dense: return "all experts are counted, not only the active ones";
+    case Mistake::aggregate_for_gpu: return fmt::format("the figure is the total of all {} GPUs", gpus);
+    case Mistake::node_for_gpu: return "the figure is the total of a node of 8 GPUs";
+    case Mistake::double_length: return "tokens are counted with twice the sequence length";
     case Mistake::fp8_as_bf16: return "the products ran in FP8, not in BF16";
-    case Mistake::adapters_as_full: return "adapters or a part of the weights are trained, not all";
+    case Mistake::adapters_as_full: return "only adapters or a part of the weights are trained";
     case Mistake::balanced_routing: break;
   }
-  return "each expert was forced to take as many tokens";
+  return "routing was balanced by force, not learned";
 }
 
 Suspicion suspicion_of(const ClaimCase& claim, const Candidate& candidate) {
   const double rate = claim.rate / candidate.factor;
   const std::string sentence =
-      fmt::format("{}: without it {}", explain(claim, candidate), name_figure(claim, candidate.factor));
+      fmt::format("{}; corrected: {}", explain(claim, candidate), name_figure(claim, candidate.factor));
   return {candidate.mistake, sentence, candidate.factor, rate, claim.facts().mfu(rate), 0, false};
 }
 

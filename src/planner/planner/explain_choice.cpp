@@ -136,7 +136,8 @@ class Explanation {
   };
 
   std::string name_choice(const Dimension& dimension, const Layout& other) const {
-    return fmt::format("{} rather than {}", dimension.name(mine()), dimension.print(dimension.value(other)));
+    const std::string value = dimension.print(dimension.value(other));
+    return fmt::format("{} rather than {}", dimension.name(mine()), value == "no" ? "none" : value);
   }
 
   // The nearest choice that would be faster with all else alike, if only it fitted.

@@ -74,8 +74,8 @@ std::string name_basis(Distance distance, int64_t rows, const Workload& workload
     case Distance::same_program:
       return fmt::format("{} rows of {} with {}", rows, machine.id, workload.family->full_name);
     case Distance::same_architecture:
-      return fmt::format("{} {} rows of {}, on other GPUs or by other programs", rows, enum_name(model_kind(workload)),
-                         machine.architecture);
+      return fmt::format("{} rows of {} ({}) with other GPUs or programs", rows, machine.architecture,
+                         enum_name(model_kind(workload)));
     case Distance::other_kind:
       return fmt::format("{} rows of {} with other kinds of models", rows, machine.architecture);
     case Distance::unmeasured: break;

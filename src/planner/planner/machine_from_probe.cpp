@@ -90,12 +90,12 @@ void read_one(const ProbeFile& file, ProbeReports& reports) {
     refuse(path, "holds the products of one model on a CPU, not the rates of the machine",
            "give the output of tprimat probe --json without --model");
   if (has("ranks") && has("rates")) {
-    if (reports.collectives) refuse(path, "is a second report of collectives", "give one");
+    if (reports.collectives) refuse(path, "is a second report of collectives", "give only one");
     reports.collectives = read_report<CollectiveReport>(json, path);
   } else if (has("gpu") && has("matmul")) {
     reports.gpus.push_back(read_report<GpuProbeReport>(json, path));
   } else if (has("cpu") && has("matmul")) {
-    if (reports.processor) refuse(path, "is a second report of a processor", "give one");
+    if (reports.processor) refuse(path, "is a second report of a processor", "give only one");
     reports.processor = read_report<ProbeReport>(json, path);
   } else {
     refuse(path, "is not a report of tprimat probe --json", "give a file that tprimat probe --json wrote");
@@ -108,7 +108,7 @@ ProbeReports read_reports(const std::vector<ProbeFile>& files) {
   if (reports.processor && !reports.gpus.empty())
     refuse(reports.path, "is of another kind of device than the report before it", "give reports of one machine");
   if (!reports.processor && reports.gpus.empty())
-    refuse(reports.path, "holds collectives alone",
+    refuse(reports.path, "holds only collectives",
            "add the report of the machine's products and memory: --machine probe.json,collectives.json");
   for (const GpuProbeReport& each : reports.gpus)
     if (each.gpu != reports.gpus.front().gpu)
@@ -122,8 +122,8 @@ ProbeReports read_reports(const std::vector<ProbeFile>& files) {
 // "the bandwidth of its memory (...), the network between nodes (--network-gbps)"
 void require_all(const std::string& path, const std::string& device, const std::vector<std::string>& missing) {
   if (missing.empty()) return;
-  refuse(path, fmt::format("for a cluster of {} a plan lacks {}", printable(device.substr(0, 64)), join(missing, ", ")),
-         "state it by the option, or measure it");
+  refuse(path, fmt::format("a plan for a cluster of {} needs {}", printable(device.substr(0, 64)), join(missing, ", ")),
+         "state each with its option, or measure it");
 }
 
 std::vector<ProductPoint> points_of(const ProbeReports& reports, Precision precision) {
@@ -185,10 +185,10 @@ class GpuReader {
     if (!part) machine_.id = printable(first().gpu.substr(0, 64)), machine_.gpus_per_domain = 0;
     const bool is_busy = bytes && part && *bytes < k_idle_share * part->memory_bytes;
     if (is_busy)
-      note(
-          fmt::format("only {} of the GPU's memory was free when it was measured: it is the catalogue's, and the rates "
-                      "may be too low",
-                      format_gb(*bytes)));
+      note(fmt::format(
+          "only {} of the GPU's memory was free during the measurement: the plan uses the catalogue's memory, "
+          "and the rates may be too low",
+          format_gb(*bytes)));
     probed_.measures_memory = bytes && !is_busy;
     if (probed_.measures_memory) machine_.memory_bytes = *bytes;
     if (stated().memory_bytes) machine_.memory_bytes = *stated().memory_bytes;
@@ -254,8 +254,8 @@ class GpuReader {
     if (reports_.collectives && !stated().link_bandwidth) take_collectives(*reports_.collectives);
     if (!stated().network_bandwidth && probed_.catalogue)
       note(
-          "one node does not measure the network between nodes: it is the catalogue's, unless --network-gbps states "
-          "it");
+          "a probe of one node does not measure the network between nodes: the plan uses the catalogue's figure, or "
+          "--network-gbps");
   }
 
   void take_collectives(const CollectiveReport& report) {
@@ -269,8 +269,8 @@ class GpuReader {
     const bool is_switched = probed_.catalogue && machine_.mesh_links == 0 && machine_.pair_bandwidth == 0;
     if (report.ranks > machine_.gpus_per_domain || (report.ranks < machine_.gpus_per_domain && !is_switched))
       return note(
-          fmt::format("the collectives were between {} GPUs, but the fast links join {}: they are the "
-                      "catalogue's",
+          fmt::format("the collectives were between {} GPUs, but fast links join {}: the plan uses the "
+                      "catalogue's figures",
                       report.ranks, machine_.gpus_per_domain));
     if (report.ranks < machine_.gpus_per_domain)
       note(fmt::format("the collectives were between {} of the {} GPUs that the fast links join", report.ranks,
@@ -299,10 +299,10 @@ class GpuReader {
     for (const PlanParameter& each : parameters_.all())
       if (each.name.starts_with("attention@")) share = std::min(share, each.prior);
     machine_.measured.attention = share * machine_.peak_16;
-    note(
-        fmt::format("the catalogue lacks {}: MFU is over its measured rate, and attention is assumed to reach {} of "
-                    "that",
-                    machine_.id, format_percent(share, 0)));
+    note(fmt::format(
+        "the catalogue lacks {}: MFU is relative to its measured rate, and attention is assumed to reach {} "
+        "of that rate",
+        machine_.id, format_percent(share, 0)));
   }
 
   static constexpr double k_idle_share = 0.9;
@@ -344,7 +344,8 @@ ProbedMachine read_processor(const ProbeReports& reports, const StatedMachine& s
     refuse(reports.path, "holds collectives of GPUs, but the other report is of a processor",
            "give reports of one machine");
   if (reports.collectives->ranks > facts->threads)
-    probed.notes.push_back("the collectives had more ranks than cores: copies between ranks are as calibrated");
+    probed.notes.push_back(
+        "the collectives had more ranks than cores: copies between ranks keep their calibrated rate");
   else
     machine.measured.link = fit_bus_bandwidth(*reports.collectives, CollectiveKind::all_gather);
   return probed;

@@ -162,6 +162,7 @@ MemoryEstimate plan_native_memory(const Workload& workload) {
 double MemoryEstimate::states() const { return weights + gradients + master_weights + moments; }
 
 double MemoryEstimate::total() const { return bytes(MemoryFigure::device); }
+double MemoryEstimate::needed() const { return total() - slack; }
 
 double MemoryEstimate::bytes(MemoryFigure figure) const {
   const double allocated = states() + activations + logits + gathered + buffers;
@@ -241,6 +242,12 @@ MemoryEstimate estimate_memory(const Workload& workload, const ParameterSet& par
     if (each.total() > most.total()) most = each;
   });
   return most;
+}
+
+MemoryEstimate estimate_memory_within(const Workload& workload, const ParameterSet& parameters, double bytes) {
+  MemoryEstimate memory = estimate_memory(workload, parameters);
+  if (!workload.family->own_trainer) memory.slack = std::clamp(bytes - memory.needed(), 0.0, memory.slack);
+  return memory;
 }
 
 double predict_bytes(const Workload& workload, const ParameterSet& parameters, const MemoryReading& reading) {

@@ -35,12 +35,15 @@ struct MemoryEstimate {
   double slack = 0;           // what the allocator holds beyond what it gave away
   double context = 0;         // what driver and libraries take past the allocator
 
-  double total() const;  // bytes
+  double total() const;   // bytes
+  double needed() const;  // without slack, which an allocator gives back before it runs out
   double bytes(MemoryFigure figure) const;
   double states() const;  // weights, gradients, master weights and moments
   std::vector<std::pair<std::string, double>> parts() const;
 };
 MemoryEstimate estimate_memory(const Workload& workload, const ParameterSet& parameters);
+// The same on a device of so many bytes: slack is no more than what is left.
+MemoryEstimate estimate_memory_within(const Workload& workload, const ParameterSet& parameters, double bytes);
 
 // Copies of tokens on the fullest rank over the mean, all layers together: as stated, or 1 + learned_memory log8(EP)
 // where a router chooses; never more than the experts' capacity, nor all. 0 for a dense model.

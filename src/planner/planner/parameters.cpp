@@ -1,5 +1,6 @@
 #include "planner/parameters.h"
 
+#include <fmt/compile.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -109,7 +110,9 @@ double ParameterSet::at(std::string_view key) const {
 }
 
 double ParameterSet::scoped(std::string_view key, std::string_view scope, double otherwise) const {
-  const auto own = index_.find(fmt::format("{}@{}", key, scope));
+  std::array<char, 128> name;  // a search asks for every layout: nothing is allocated
+  const auto written = fmt::format_to_n(name.data(), name.size(), FMT_COMPILE("{}@{}"), key, scope);
+  const auto own = index_.find(std::string_view(name.data(), std::min(written.size, name.size())));
   if (own != index_.end()) return parameters_[own->second].value;
   const auto shared = index_.find(key);
   return shared != index_.end() ? parameters_[shared->second].value : otherwise;

@@ -68,7 +68,7 @@ void plan_memory(PlannedRow& planned, const PublishedWorkload& read, const Param
     planned.memory_error = predict_bytes(read.workload, parameters, read.memory_reading) / *read.memory_bytes - 1;
   if (read.activation_bytes) planned.activation_error = memory.activations / *read.activation_bytes - 1;
   if (read.activation_share) planned.activation_error = activation_share(read.workload) / *read.activation_share - 1;
-  const bool fits = memory.total() <= read.machine.memory_bytes;
+  const bool fits = memory.needed() <= read.machine.memory_bytes;
   if (read.out_of_memory || read.memory_bytes || read.tokens_per_second_per_gpu > 0)
     planned.fits = fits, planned.ran = !read.out_of_memory;
 }

@@ -83,8 +83,8 @@ struct PublishedDetails {
   std::map<std::string, std::string> cells;
   PublishedFigures derived;
   PlannedRow planned;
-  std::optional<double> predicted_low, predicted_high;
-  std::optional<std::string> interval_basis;
+  std::optional<double> predicted_low = {}, predicted_high = {};
+  std::optional<std::string> interval_basis = {};
 
   static constexpr auto fields() {
     using D = PublishedDetails;

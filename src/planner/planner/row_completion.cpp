@@ -87,18 +87,18 @@ OpenSplit open_split(const PublishedRow& row) {
 // the fine-tuning's have up to four tensor-parallel ranks; all else is context parallelism.
 void assume_split(CompletedRow& completed, const Machine& machine) {
   constexpr double k_small_memory = 100e9;
-  constexpr int64_t k_most_tensor = 4, k_most_ranks = 16;
+  constexpr int64_t k_max_tensor = 4, k_max_ranks = 16;
   PublishedRow& row = completed.row;
   if (has_cell(row, {"tp", "pp", "cp"})) return;
   const std::string model = lower_text(row.cell("model"));
   const bool adapters = mentions(model, "lora"), small = mentions(model, "8b");
   const OpenSplit split = open_split(row);
-  if (split.ranks < 1 || split.ranks > k_most_ranks || (!adapters && !small)) {
+  if (split.ranks < 1 || split.ranks > k_max_ranks || (!adapters && !small)) {
     completed.missing = "no layout";
     return;
   }
   const int64_t tensor =
-      adapters && machine.memory_bytes < k_small_memory ? std::min(k_most_tensor, split.ranks) : int64_t{1};
+      adapters && machine.memory_bytes < k_small_memory ? std::min(k_max_tensor, split.ranks) : int64_t{1};
   const int64_t context = split.ranks / tensor;
   fill(row, "tp", std::to_string(tensor));
   fill(row, "cp", std::to_string(context));

@@ -52,7 +52,7 @@ MemoryStage stage_of(const PublishedRow& row, const std::string& unit) {
 }  // namespace
 
 // NVIDIA's recipes of NeMo and Megatron-Bridge sum gradients in 16 bits (grad_reduce_in_fp32 = false). Its submissions
-// to MLPerf keep weights in FP8 alone (fp8_param_gather), of which Hopper's products need a turned copy. torchtitan
+// to MLPerf keep weights in FP8 alone (fp8_param_gather), of which Hopper's products need a transposed copy. torchtitan
 // compiles the loss since 2025.
 void read_memory_settings(PublishedWorkload& read, const PublishedRow& row) {
   Workload& workload = read.workload;

@@ -108,7 +108,7 @@ class Candidates {
   double limit() const { return request_.usable_memory * request_.machine.memory_bytes; }
   MemoryEstimate memory_of(const Layout& layout, Places places) {
     place(layout, places);
-    return estimate_memory(base_, parameters_);
+    return estimate_memory_within(base_, parameters_, limit());
   }
   Candidate candidate_of(const Layout& layout, Places places, double bytes) {
     place(layout, places);
@@ -120,7 +120,7 @@ class Candidates {
   }
   RankedLayout plan_of(const Timed& each) {
     place(each.layout, each.places);
-    return {base_, each.time, estimate_memory(base_, parameters_)};
+    return {base_, each.time, estimate_memory_within(base_, parameters_, limit())};
   }
 
  private:

@@ -57,7 +57,11 @@ struct CutCost {
 class Cutting {
  public:
   Cutting(const ModelSpec& model, const PartWeights& weights, int64_t stages, int64_t chunks)
-      : weights_(weights), sums_(model, weights), stages_(stages), places_(stages * chunks) {}
+      : weights_(weights),
+        sums_(model, weights),
+        layers_are_alike_(!model.experts),
+        stages_(stages),
+        places_(stages * chunks) {}
 
   std::vector<int64_t> best() {
     begin();
@@ -107,7 +111,7 @@ class Cutting {
     std::pair<size_t, size_t> best{0, 0};
     CutCost least = cost_;
     for (size_t from = 0; from < counts_.size(); ++from) {
-      if (counts_[from] == 0) continue;
+      if (counts_[from] == 0 || (layers_are_alike_ && !is_crowded(from))) continue;
       for (size_t to = 0; to < counts_.size(); ++to) {
         if (from == to) continue;
         --counts_[from], ++counts_[to];
@@ -121,8 +125,14 @@ class Cutting {
     return true;
   }
 
+  // Where all layers weigh the same, only a place with most of them can give one away.
+  bool is_crowded(size_t place) const {
+    return place == 0 || place + 1 == counts_.size() || counts_[place] == *std::ranges::max_element(counts_);
+  }
+
   const PartWeights& weights_;
   LayerSums sums_;
+  bool layers_are_alike_;
   int64_t stages_, places_;
   std::vector<int64_t> counts_;
   CutCost cost_;

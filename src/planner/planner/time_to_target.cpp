@@ -79,7 +79,7 @@ std::optional<double> samples_to_target(const TargetTask& task, int64_t global_b
 std::optional<double> minutes_to_target(const TargetTask& task, const Workload& workload, double step_seconds) {
   const auto samples = samples_to_target(task, workload.global_batch);
   if (!samples) return std::nullopt;
-  const TargetPoint& point = points_of(task).front();
+  const TargetPoint point = points_of(task).front();
   // A forward pass is a third of a step, or half of one where no gradients of the weights follow.
   const double forward = workload.trains_adapters ? 1.0 / 2 : 1.0 / 3;
   const double evaluations = std::max(1.0, 1 + (*samples - point.first) / point.every);

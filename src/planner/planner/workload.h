@@ -92,7 +92,7 @@ struct Workload {
   // routing.
   double expert_load = 0;
   double weight_bytes =
-      k_half_bytes;              // of a weight as products use it; FP8 alone: 1, and 1 more where it is kept turned
+      k_half_bytes;              // of a weight as products use it; FP8 alone: 1, and 1 more where it is kept transposed
   double offloaded_moments = 0;  // share of them that the host's memory keeps
   double updated_bytes = k_half_bytes;  // of an updated weight as ranks of a sharded optimizer gather it
   double gradient_bytes = 0;            // in which gradients are summed; 0: as the program does it

@@ -19,7 +19,7 @@ void require_sparse(const planner::PlanRequest& request, const PlanModelOptions&
                         "omit it, or plan a mixture of experts"});
 }
 
-void require_launchable(const planner::PlanRequest& request, const PlanModelOptions& options) {
+void require_launchable(const planner::PlanRequest& request) {
   const bool fused = request.dispatcher == Dispatcher::deepep || request.dispatcher == Dispatcher::hybridep;
   if (!fused || request.family->expert_parallel) return;
   throw Error(Problem{fmt::format("{} has no expert parallelism, so no dispatcher {}", request.family->full_name,
@@ -46,7 +46,7 @@ void take_expert_options(planner::PlanRequest& request, const PlanModelOptions& 
     throw Error(Problem{fmt::format("balanced routing gives every rank the mean load, not {:g} x", request.expert_load),
                         "--expert-load", "omit it, or add --routing learned"});
   if (!request.routing) request.routing = Routing::learned;
-  require_launchable(request, options);
+  require_launchable(request);
 }
 
 void take_recipe(planner::PlanRequest& request, const PlanModelOptions& options,

@@ -149,7 +149,7 @@ TEST(PublishedMemory, OfAdapters) {
   }
 }
 
-// The same, Llama 3.1 405B: TP8 on 2048 H100, TP4 on 1024 GB200, whose products need no turned copy of FP8 weights.
+// The same, Llama 3.1 405B: TP8 on 2048 H100, TP4 on 1024 GB200, whose products need no transposed copy of FP8 weights.
 TEST(PublishedMemory, OfFp8PreTraining) {
   const struct {
     int64_t tensor, weight_bytes;

@@ -208,7 +208,7 @@ TEST(MachineFromProbe, RefusesWhatIsNoProbeOfThisVersion) {
   EXPECT_EQ(with([](GpuProbeReport& r) { r.matmul[0].products[0].k = 0; }), "holds no sound figure of bf16 products");
   EXPECT_NE(with([](GpuProbeReport& r) { r.matmul[0].products[0].flops_per_second = 2e15; }).find("at most"),
             std::string::npos);
-  EXPECT_EQ(why_not({write("alone", sample_collectives("GPU", 8, 3e11))}), "holds collectives alone");
+  EXPECT_EQ(why_not({write("alone", sample_collectives("GPU", 8, 3e11))}), "holds only collectives");
   EXPECT_NE(why_not({write("h100", sample_h100()), write("of_others", sample_collectives("AMD MI300X", 8, 3e11))})
                 .find("the other report is of"),
             std::string::npos);
