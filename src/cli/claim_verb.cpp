@@ -16,7 +16,7 @@ namespace tprimat::cli {
 namespace {
 
 constexpr const char* k_claim_examples =
-    "  tprimat claim llama3.1_8b --gpu H100 --gpus 8 --precision bf16 --seq 8192 --tokens-per-second-per-gpu 12500\n"
+    "  tprimat claim llama3.1_8b --gpu H100 --gpus 8 --precision bf16 --seq 8192 --tokens-per-second-per-gpu 12000\n"
     "  tprimat claim llama3.1_70b --gpu MI300X --gpus 64 --mfu 45 --convention causal\n"
     "  tprimat claim deepseek_v3 --gpu H100 --gpus 256 --precision fp8 --tflops-per-gpu 420 --routing learned\n"
     "  tprimat claim output/train_nvd_mega_llama.json              a result of tprimat run or extract\n"

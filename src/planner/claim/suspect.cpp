@@ -78,7 +78,7 @@ std::vector<Candidate> candidates_of(const ClaimCase& claim, const ClaimContext&
     all.push_back({Mistake::sparse_peak, 2, 0.01});  // tokens/s that follow from an MFU
   add_aggregates(all, claim, agreeing);
   all.push_back({Mistake::double_length, 2, claim.is_counted() ? 0.01 : 0.08 * agreeing});
-  constexpr double k_fp8_speed = 1.35, k_fp8_prior = 0.03;  // the speed where the planner has none
+  constexpr double k_fp8_speed = 1.35, k_fp8_prior = 0.06;  // the speed where the planner has none
   constexpr double k_adapters_speed = 1.5, k_balance = 1.4;
   if (facts.precision == PlanPrecision::bf16 && facts.machine.peak_8 > 0)
     all.push_back({Mistake::fp8_as_bf16, context.fp8_speed.value_or(k_fp8_speed), k_fp8_prior});

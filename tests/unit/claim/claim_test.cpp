@@ -77,6 +77,20 @@ TEST(Claim, AThirdOfTheRateIsSlowAndTypical) {
   EXPECT_TRUE(report.slow);
 }
 
+TEST(Claim, FarBelowAllExpectationIsSuspicious) {
+  EXPECT_EQ(judge_dense("\t\t10\t\t").verdict, ClaimVerdict::suspicious);
+  EXPECT_EQ(first_mistake(judge_dense("\t\t10\t\t")), Mistake::in_thousands);
+  EXPECT_EQ(judge_dense("\t\t\t\t0.45").verdict, ClaimVerdict::suspicious);
+  EXPECT_EQ(first_mistake(judge_dense("\t\t\t\t0.45")), Mistake::fraction_as_percent);
+}
+
+TEST(Claim, ContradictionsOfNoKnownFactorAreUnexplained) {
+  EXPECT_EQ(first_mistake(judge_dense("\t80000\t1300\t\t")), Mistake::unexplained);
+  EXPECT_EQ(first_mistake(judge_dense("\t\t10000\t\t0.4")), Mistake::unexplained);
+  EXPECT_EQ(first_mistake(judge_dense("\t\t\t500\t10")), Mistake::unexplained);
+  EXPECT_EQ(judge_dense("\t80000\t10000\t\t").verdict, ClaimVerdict::typical);
+}
+
 TEST(Claim, FactorsNameTheMistake) {
   const ClaimReport twice = judge_dense("\t\t20000\t\t");
   EXPECT_EQ(first_mistake(twice), Mistake::double_length);
@@ -125,6 +139,7 @@ TEST(Claim, WithoutMemoryForItsStatesIsImpossible) {
 TEST(Claim, SaysWhatItLacks) {
   EXPECT_EQ(judge("Llama 3.1 8B\t8192\tTPU\t8\tNeMo\tbf16\t\t\t\t10\t\t\t\t\t\t").missing,
             "no such GPU in the planner's list");
+  EXPECT_TRUE(judge_dense("\t\t12,500\t\t40").missing.value_or("").starts_with("tokens_per_s_per_gpu '12,500' is not"));
   EXPECT_TRUE(judge("No Such\t8192\tH100\t8\tNeMo\tbf16\t\t\t\t10\t\t\t\t\t\t").missing);
   EXPECT_TRUE(judge("Llama 3.1 8B\t8192\tH100\t8\tNeMo\tbf16\t\t\t\t\t\t\t\t\t\t").missing);
   EXPECT_TRUE(judge("Llama 3.1 8B\t8192\tA100\t8\tNeMo\tfp8\t\t\t\t10\t\t\t\t\t\t").missing);
