@@ -269,7 +269,7 @@ TEST(OwnResults, MeasurementsStandBehindWhatWasFitted) {
   const auto refined = [](const NamedResult& named) {
     return refine(built_in_parameters(), {*observe_results({named}, {})[0].observed}).parameters;
   };
-  EXPECT_TRUE(rests_on_measurements(refined(sample_gpu_result("MI300X", 20)), never, megatron));
+  EXPECT_TRUE(rests_on_measurements(refined(sample_gpu_result("MI250X-GCD", 60)), never, megatron));
   EXPECT_TRUE(rests_on_measurements(refined(own_result(own_workload(), 5)), own, native));
 }
 
