@@ -11,10 +11,10 @@ namespace tprimat::planner {
 
 // What options state beside a probe, or in place of what it measured.
 struct StatedMachine {
-  std::optional<double> network_bandwidth;  // bytes/s per GPU and direction between nodes; of processors: per node
-  std::optional<double> link_bandwidth;     // bytes/s per GPU and direction inside a node
-  std::optional<double> memory_bytes;       // of a GPU; of processors: of the node
-  std::optional<int64_t> devices_per_node;  // of processors: ranks per node
+  std::optional<double> network_bandwidth;    // bytes/s per GPU and direction between nodes; of processors: per node
+  std::optional<double> link_bandwidth = {};  // bytes/s per GPU and direction inside a node
+  std::optional<double> memory_bytes;         // of a GPU; of processors: of the node
+  std::optional<int64_t> devices_per_node;    // of processors: ranks per node
 };
 
 // A node that `tprimat probe --json` measured, for a cluster of nodes like it.
