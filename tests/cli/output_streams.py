@@ -35,6 +35,8 @@ CALLS = {
     "estimate": [("", "tprimat estimate --flops llama"), ("", "tprimat estimate --memory llama --json")],
     "plan": [("", "tprimat plan llama3_8b --gpu H100 --gpus 64")],
     "published": [("", "tprimat published list --gpu H200"), ("", "tprimat published list --csv --gpu H200")],
+    "claim": [("", "tprimat claim llama3.1_8b --gpu H100 --gpus 8 --seq 8192 --tokens-per-second-per-gpu 11000"),
+              ("", "tprimat claim llama3.1_8b --gpu H100 --gpus 8 --seq 8192 --mfu 40 --json")],
     "data": [("", "tprimat data make --prefix made --tokens 1000 --vocab 50"),
              ("tprimat data make --prefix made --tokens 1000 --vocab 50", "tprimat data info made")],
     "doctor": [("", "tprimat doctor --platform cpu")],
