@@ -35,6 +35,7 @@ ELSEWHERE = [
     (r"perf_report\.xlsx", "a workbook of AMD's TraceLens"),
     (r"tensorboard --logdir|duckdb |mlflow |wandb ", "a program of others"),
     (r"initial[-_]weights|tokenizer\.json", "weights or a tokenizer of others"),
+    (r"--calibrate published .*--folds|--intervals", "half a minute or more of two cores"),
     (r"--dataset PREFIX|--spec FILE|megatron_2104\.tsv|--validate (results|mlperf)\.tsv|--table results\.tsv|claim output/|--calibrate|parameters\.tsv",
      "files of the reader"),
     (r"^tprimat probe$|--gpu cpu|probe --threads|probe --model", "half a minute of all processors"),

@@ -14,8 +14,8 @@ struct PublishedBest {
   std::string id;
   double tokens_per_second_per_gpu = 0;
   int64_t sequence_length = 0, global_batch_size = 0;
-  std::optional<Routing> routing;
-  std::string differs;  // "SL 4096, GBS 1024, balanced": what the plan has otherwise; empty: nothing that is known
+  std::optional<Routing> routing = {};
+  std::string differs = {};  // "SL 4096, GBS 1024, balanced": what the plan has otherwise; empty: nothing that is known
 
   static constexpr auto fields() {
     using P = PublishedBest;
