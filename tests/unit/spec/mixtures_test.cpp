@@ -66,7 +66,7 @@ const std::map<std::string, Standing> k_standings = {
     {"GLM-5 / GLM-5.2", NotCountable{"attention whose keys an indexer chooses; no vocabulary"}},
     {"Grok-2", NotCountable{"a dense MLP beside the experts; no vocabulary"}},
     {"MiniMax-M2.5", NotCountable{"no vocabulary"}},
-    {"torchtitan MoE 9.5B", Close{"torchtitan_moe_9.5b", 9.5e9, 0.1e9, "the total in its name"}},
+    {"torchtitan MoE 9.5B", Close{"torchtitan_moe_9.5b", 9.5e9, 0.15e9, "the total in its name"}},
     {"X-MoE Super 545.4B", NotCountable{"no number of layers and no width of an expert"}},
 };
 
