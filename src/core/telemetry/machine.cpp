@@ -10,7 +10,9 @@
 #include <set>
 #include <sstream>
 
+#include "telemetry/arm_processors.h"
 #include "telemetry/small_files.h"
+#include "text/format.h"
 #include "text/words.h"
 
 namespace tprimat {
@@ -127,14 +129,44 @@ std::vector<std::string> instruction_sets(const std::vector<Block>& blocks) {
   return sets;
 }
 
-// Packages and cores from the ids that the kernel lists; nothing where it lists none (Arm, some virtual machines).
-void count_cores(const std::vector<Block>& blocks, CpuFacts& facts) {
+std::string value_of(const Block& block, const char* key) {
+  const auto found = block.find(key);
+  return found == block.end() ? "" : found->second;
+}
+
+// Arm's processors give numbers, and those with two kinds of cores two of them: "Cortex-X925 + Cortex-A725".
+std::string name_arm_processor(const std::vector<Block>& blocks) {
+  std::vector<std::string> names;
+  for (const Block& block : blocks) {
+    const std::string implementer = value_of(block, "CPU implementer"), part = value_of(block, "CPU part");
+    if (implementer.empty() || part.empty()) continue;
+    std::string name = arm_processor_name(implementer, part);
+    if (name.empty()) name = "unknown processor (implementer " + implementer + ", part " + part + ")";
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+  return join(names, " + ");
+}
+
+// Package and core of a processor: from /proc/cpuinfo on x86, from /sys on Arm. Empty where the kernel knows none, as
+// in some virtual machines.
+std::string find_core(const fs::path& root, const Block& block, std::string& socket) {
+  socket = value_of(block, "physical id");
+  std::string core = value_of(block, "core id");
+  if (!socket.empty() && !core.empty()) return core;
+  const fs::path topology = root / ("sys/devices/system/cpu/cpu" + value_of(block, "processor")) / "topology";
+  socket = read_small_file(topology / "physical_package_id").value_or("");
+  core = read_small_file(topology / "core_id").value_or("");
+  return socket.starts_with('-') || core.starts_with('-') ? "" : core;
+}
+
+void count_cores(const fs::path& root, const std::vector<Block>& blocks, CpuFacts& facts) {
   std::set<std::string> sockets, cores;
   for (const Block& block : blocks) {
-    const auto socket = block.find("physical id"), core = block.find("core id");
-    if (socket == block.end() || core == block.end()) return;
-    sockets.insert(socket->second);
-    cores.insert(socket->second + "/" + core->second);
+    std::string socket;
+    const std::string core = find_core(root, block, socket);
+    if (socket.empty() || core.empty()) return;
+    sockets.insert(socket);
+    cores.insert(socket + "/" + core);
   }
   if (sockets.empty()) return;
   facts.sockets = static_cast<int64_t>(sockets.size());
@@ -233,13 +265,14 @@ CpuFacts read_cpu_facts(const fs::path& root, int64_t affinity) {
   const std::vector<Block> blocks = parse_cpuinfo(read_small_file(root / "proc/cpuinfo").value_or(""));
   CpuFacts facts;
   facts.model_name = first_value(blocks, {"model name", "Hardware", "cpu model"});
+  if (facts.model_name.empty()) facts.model_name = name_arm_processor(blocks);
   if (facts.model_name.empty()) facts.model_name = "unknown processor";
   facts.logical_processors = std::max<int64_t>(1, static_cast<int64_t>(blocks.size()));
   facts.usable_threads = affinity;
   if (const auto quota = read_cgroup_limits(root).processors)
     facts.usable_threads = std::clamp<int64_t>(static_cast<int64_t>(std::ceil(*quota)), 1, affinity);
   facts.instruction_sets = instruction_sets(blocks);
-  count_cores(blocks, facts);
+  count_cores(root, blocks, facts);
   const fs::path frequency = root / "sys/devices/system/cpu/cpu0/cpufreq";
   if (const auto kilohertz = read_small_number(frequency / "cpuinfo_max_freq")) facts.max_mhz = *kilohertz * 1e-3;
   facts.governor = read_small_file(frequency / "scaling_governor");
