@@ -25,51 +25,6 @@ TEST_F(MachineTest, CountsSocketsCoresAndThreads) {
   EXPECT_EQ(cpu.instruction_sets, (std::vector<std::string>{"avx2", "fma", "avx512f", "amx_tile", "amx_bf16"}));
 }
 
-std::string arm_block(int number, const std::string& implementer, const std::string& part) {
-  return "processor\t: " + std::to_string(number) +
-         "\nBogoMIPS\t: 2000.00\nFeatures\t: fp asimd sve bf16 i8mm sve2 svebf16" +
-         "\nCPU implementer\t: " + implementer + "\nCPU architecture: 8\nCPU variant\t: 0x0\nCPU part\t: " + part +
-         "\nCPU revision\t: 0\n\n";
-}
-
-TEST_F(MachineTest, ArmGivesNumbersForNames) {
-  put("proc/cpuinfo", arm_block(0, "0x41", "0xd4f") + arm_block(1, "0x41", "0xd4f"));  // a GB200's host
-  const CpuFacts cpu = read_cpu_facts(root_, 1);
-  EXPECT_EQ(cpu.model_name, "Neoverse-V2");
-  EXPECT_EQ(cpu.logical_processors, 2);
-  EXPECT_EQ(cpu.instruction_sets, (std::vector<std::string>{"asimd", "bf16", "i8mm", "sve", "sve2", "svebf16"}));
-  EXPECT_EQ(cpu.sockets, std::nullopt) << "without /sys";
-  EXPECT_EQ(cpu.cores, std::nullopt);
-}
-
-TEST_F(MachineTest, ArmWithTwoKindsOfCoresNamesBoth) {
-  put("proc/cpuinfo", arm_block(0, "0x41", "0xd87") + arm_block(1, "0x41", "0xd85") + arm_block(2, "0x41", "0xd87"));
-  EXPECT_EQ(read_cpu_facts(root_, 1).model_name, "Cortex-A725 + Cortex-X925");
-}
-
-TEST_F(MachineTest, AnUnknownArmProcessorKeepsItsNumbers) {
-  put("proc/cpuinfo", arm_block(0, "0x41", "0xfff"));
-  EXPECT_EQ(read_cpu_facts(root_, 1).model_name, "unknown processor (implementer 0x41, part 0xfff)");
-  put("proc/cpuinfo", "processor\t: 0\nBogoMIPS\t: 243.75\nCPU part\t: 0xd40\n");
-  EXPECT_EQ(read_cpu_facts(root_, 1).model_name, "unknown processor");
-}
-
-TEST_F(MachineTest, ArmsSocketsAndCoresAreInSys) {
-  put("proc/cpuinfo", arm_block(0, "0x41", "0xd4f") + arm_block(1, "0x41", "0xd4f") + arm_block(2, "0x41", "0xd4f"));
-  for (const auto& [number, socket] : {std::pair{"0", "0"}, {"1", "0"}, {"2", "1"}}) {
-    put(std::string("sys/devices/system/cpu/cpu") + number + "/topology/physical_package_id", socket);
-    put(std::string("sys/devices/system/cpu/cpu") + number + "/topology/core_id", "0\n");
-  }
-  put("sys/devices/system/cpu/cpu1/topology/core_id", "1\n");
-  CpuFacts cpu = read_cpu_facts(root_, 1);
-  EXPECT_EQ(cpu.sockets, 2);
-  EXPECT_EQ(cpu.cores, 3);
-  put("sys/devices/system/cpu/cpu2/topology/physical_package_id", "-1\n");  // the kernel knows none
-  cpu = read_cpu_facts(root_, 1);
-  EXPECT_EQ(cpu.sockets, std::nullopt);
-  EXPECT_EQ(cpu.cores, std::nullopt);
-}
-
 TEST_F(MachineTest, QuotaOfVersion2LimitsThreads) {
   put("proc/self/cgroup", "0::/kubepods/pod1\n");
   put("sys/fs/cgroup/kubepods/pod1/cpu.max", "max 100000\n");
