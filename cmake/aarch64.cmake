@@ -1,5 +1,5 @@
-# Builds for 64-bit Arm on another machine: Debian's cross compiler, the libraries that scripts/aarch64_root.sh unpacks, and
-# QEMU, which runs what is built. Preset aarch64 uses it.
+# Builds for 64-bit Arm on another machine: Debian's cross compiler, the libraries that scripts/aarch64_root.sh
+# unpacks, and QEMU, which runs what is built. Preset aarch64 uses it.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# aarch64_root.sh: unpacks Debian's libraries for 64-bit Arm into build/aarch64-root, where cmake/aarch64.cmake finds them.
-# Nothing is installed and nothing of this machine changes: apt keeps its lists and packages for Arm below build/, takes them
-# from the servers that this machine is set up with, and needs no root.
+# aarch64_root.sh: unpacks Debian's libraries for 64-bit Arm into build/aarch64-root, where cmake/aarch64.cmake finds
+# them. Nothing is installed and nothing of this machine changes: apt keeps its lists and packages for Arm below
+# build/, takes them from the servers that this machine is set up with, and needs no root.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=scripts/build.sh

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# emulated_tests.sh MODULE PROGRAM...: runs the unit tests of a module under an emulator of another processor. PROGRAM is the
-# emulator's command and the test program. What the emulator cannot do is listed in beyond_qemu.txt beside this script: each
-# such test is named as skipped, with the reason, and a line that matches no test is an error.
+# emulated_tests.sh MODULE PROGRAM...: runs the unit tests of a module under an emulator of another processor. PROGRAM
+# is the emulator's command and the test program. What the emulator cannot do is listed in beyond_qemu.txt beside this
+# script: each such test is named as skipped, with the reason, and a line that matches no test is an error.
 set -euo pipefail
 here=$(dirname "${BASH_SOURCE[0]}")
 module=$1
@@ -13,7 +13,8 @@ while read -r listed pattern reason; do
   [ "$listed" = "$module" ] || continue
   # shellcheck disable=SC2053
   matching=$(while read -r name; do [[ $name != $pattern ]] || echo "$name"; done <<<"$names")
-  [ -n "$matching" ] || { echo "beyond_qemu.txt: no test of $module is called $pattern; mend or remove that line"; exit 1; }
+  [ -n "$matching" ] ||
+    { echo "beyond_qemu.txt: no test of $module is called $pattern; mend or remove that line"; exit 1; }
   sed "s|.*|skipped under QEMU: $module.&: $reason|" <<<"$matching"
   skipped=$((skipped + $(wc -l <<<"$matching")))
   excluded+=:$pattern
