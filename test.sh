@@ -9,8 +9,8 @@
 #                        kernels compiled for the GPUs of both vendors (and tested where there is one), what is carried to
 #                        a GPU, longer fuzzing
 #   ./test.sh --stage S  one stage alone, as a hosted CI has a job for each: release, asan, tidy, tsan, amd or fuzz, which
-#                        --all consists of; or dev (each source and each header alone, without precompiled headers,
-#                        warnings are errors)
+#                        --all consists of; dev (each source and each header alone, without precompiled headers,
+#                        warnings are errors); or aarch64 (everything compiled for 64-bit Arm, unit tests in QEMU)
 #   ./test.sh --again    also when nothing changed since the last pass
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
@@ -25,8 +25,8 @@ while [ $# -gt 0 ]; do
     --all) all=yes ;;
     --again) again=yes ;;
     --stage)
-      [[ " release asan tidy tsan amd fuzz dev " == *" ${2:-} "* ]] ||
-        fail "--stage is one of release, asan, tidy, tsan, amd, fuzz, dev, not '${2:-}'"
+      [[ " release asan tidy tsan amd fuzz dev aarch64 " == *" ${2:-} "* ]] ||
+        fail "--stage is one of release, asan, tidy, tsan, amd, fuzz, dev, aarch64, not '${2:-}'"
       stage=$2 all=yes again=yes
       shift
       ;;
@@ -172,6 +172,18 @@ stage_fuzz() {
 stage_dev() {
   build dev all sanitized_tests all_verify_interface_header_sets
   test_preset dev -L 'unit|layer'
+}
+
+# Alone it takes as many minutes as ./test.sh: no part of --all.
+stage_aarch64() {
+  install_dependencies aarch64
+  scripts/aarch64_root.sh
+  build aarch64 tprimat tprimat-train tprimat_mpi emulated_tests
+  test_preset aarch64 -L emulated
+  local log=build/aarch64/Testing/Temporary/LastTest.log
+  grep '^skipped under QEMU: ' "$log" || true
+  awk '/^[a-z_]+: [0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$/ { passed += $2; failed += $4; skipped += $6 }
+    END { printf "in QEMU: %d passed, %d failed, %d skipped\n", passed, failed, skipped }' "$log"
 }
 
 # The long stages one after the other, each built beside the tests of the one before.
