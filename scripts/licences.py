@@ -114,7 +114,7 @@ def our_copyright(parts):
              "Comment: The programs contain parts of other projects. The file licences/NAME beside this one has",
              " the copyright notices and licences of each, as its Debian source package states them:"]
     lines += [f"  {name} {version}" for name, version in parts]
-    return "\n".join(lines + ["", "Files: *", "Copyright: the authors of TensorPrimat", "License: Apache-2.0",
+    return "\n".join(lines + ["", "Files: *", "Copyright: 2026 the authors of TensorPrimat", "License: Apache-2.0",
                               " The full text is in /usr/share/common-licenses/Apache-2.0 on a Debian system, and in",
                               " licences/common/Apache-2.0 beside this file.", ""])
 
