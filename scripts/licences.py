@@ -3,14 +3,13 @@
 
 A program contains the libraries that it is linked with statically (the linker names them), templates and inline functions of
 headers (the build's records name them) and files that it embeds (the build names its inputs). Each file belongs to a Debian
-package, whose copyright file is taken, or to a source tree with a debian/copyright above it. A file with neither is an error:
-nothing is given away without its licence.
+package, whose copyright file is taken, or was built from Debian's sources into build/third_party (scripts/package/third_party.sh).
+A file that has neither is an error: nothing is given away without its licence.
 
 usage: licences.py BUILD_DIR FOLDER       writes FOLDER/copyright and FOLDER/licences/
        licences.py BUILD_DIR --list       prints the name, the version and the licences' file of each
 """
 
-import collections
 import pathlib
 import re
 import shlex
@@ -21,6 +20,7 @@ SOURCE = pathlib.Path(__file__).resolve().parent.parent
 PROGRAMS = ["tprimat", "tprimat-train", "libtprimat_mpi.so"]
 # Interfaces of what a system brings and a program only calls: their headers are no part of it.
 INTERFACES = {"libc6-dev", "linux-libc-dev", "libopenmpi-dev"}
+THIRD_PARTY = SOURCE / "build/third_party"
 COMMON = pathlib.Path("/usr/share/common-licenses")
 
 
@@ -76,14 +76,15 @@ def debian_packages(files):
     return {path: known.get(str(path)) or known.get(str(path)[4:]) for path in files}
 
 
-def licence_beside(path):
-    """debian/copyright of the source tree that a library was built in, and what its changelog calls it."""
-    for folder in path.parents:
-        if (folder / "debian/copyright").exists():
-            first = (folder / "debian/changelog").read_text().splitlines()[0]
-            return re.match(r"(\S+) \((\S+)\)", first).groups() + (folder / "debian/copyright",)
-    raise Refusal(f"{path} is part of the programs, but no Debian package owns it and no debian/copyright lies above it: "
-                  "build it from its Debian source, or add its licence")
+def licences_of_sources():
+    """Of everything that was built into build/third_party: the packages' names, versions and texts."""
+    for stamp in sorted(THIRD_PARTY.glob("*.version")):
+        sources = THIRD_PARTY / stamp.stem / "source"
+        texts = [sources / "debian/copyright"] if (sources / "debian/copyright").exists() else sorted(
+            path for path in sources.rglob("*") if path.is_file() and re.match(r"(LICEN[CS]E|COPYING|NOTICE|THIRD-PARTY)", path.name))
+        if not texts:
+            raise Refusal(f"{stamp.stem} was built for the programs, but {sources} has neither debian/copyright nor a licence")
+        yield stamp.stem, stamp.read_text().strip(), texts
 
 
 def licence_of_package(package):
@@ -92,20 +93,28 @@ def licence_of_package(package):
     if not copyright_file.exists():
         raise Refusal(f"the Debian package {package} is part of the programs, but {copyright_file} does not exist: install "
                       "the package again with its documentation (dpkg's path-exclude may leave it out)")
-    return name, version, copyright_file
+    return name, version, [copyright_file]
+
+
+def licences_of_file(path, package):
+    if package:
+        return [licence_of_package(package)]
+    if path.is_relative_to(THIRD_PARTY):
+        return licences_of_sources()
+    raise Refusal(f"{path} is part of the programs, but no Debian package owns it: install it as one, or build it from Debian's "
+                  "sources (scripts/package/third_party.sh)")
 
 
 def collect(build):
-    """{(source, version): its copyright file}, sorted."""
+    """{source: (versions, files with its licences)}, sorted."""
     found = {}
     for path, package in sorted(debian_packages(foreign_files(build)).items()):
         if package and package.split(":")[0] in INTERFACES:
             continue
-        name, version, text = licence_of_package(package) if package else licence_beside(path)
-        found.setdefault((name, version), text)
-    twice = [name for name, count in collections.Counter(name for name, _ in found).items() if count > 1]
-    if twice:
-        raise Refusal(f"two versions of {', '.join(twice)} are part of the programs: build from one of them")
+        for name, version, texts in licences_of_file(path, package):
+            versions, files = found.setdefault(name, ([], []))
+            versions += [version] if version not in versions else []
+            files += [text for text in texts if text not in files]
     return dict(sorted(found.items()))
 
 
@@ -113,7 +122,7 @@ def our_copyright(parts):
     lines = ["Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/", "Upstream-Name: tprimat",
              "Comment: The programs contain parts of other projects. The file licences/NAME beside this one has",
              " the copyright notices and licences of each, as its Debian source package states them:"]
-    lines += [f"  {name} {version}" for name, version in parts]
+    lines += [f"  {name} {', '.join(versions)}" for name, (versions, _) in parts.items()]
     return "\n".join(lines + ["", "Files: *", "Copyright: 2026 the authors of TensorPrimat", "License: Apache-2.0",
                               " The full text is in /usr/share/common-licenses/Apache-2.0 on a Debian system, and in",
                               " licences/common/Apache-2.0 beside this file.", ""])
@@ -124,10 +133,10 @@ def write(parts, folder):
     (licences / "common").mkdir(parents=True, exist_ok=True)
     (folder / "copyright").write_text(our_copyright(parts))
     (licences / "common/Apache-2.0").write_bytes((SOURCE / "LICENSE").read_bytes())
-    for (name, _), path in parts.items():
-        text = path.read_bytes()
+    for name, (_, files) in parts.items():
+        text = b"\n".join(path.read_bytes() for path in files)
         (licences / name).write_bytes(text)
-        for common in re.findall(r"/usr/share/common-licenses/([\w.+-]*\w)", text.decode()):
+        for common in re.findall(r"/usr/share/common-licenses/([\w.+-]*\w)", text.decode(errors="replace")):
             if not (licences / "common" / common).exists():
                 (licences / "common" / common).write_bytes((COMMON / common).read_bytes())
 
@@ -138,8 +147,8 @@ def main():
     try:
         parts = collect(pathlib.Path(sys.argv[1]).resolve())
         if sys.argv[2] == "--list":
-            for (name, version), path in parts.items():
-                print(name, version, path)
+            for name, (versions, files) in parts.items():
+                print(name, ", ".join(versions), *files)
         else:
             write(parts, pathlib.Path(sys.argv[2]))
     except Refusal as refusal:
