@@ -39,7 +39,7 @@ set(documentation share/doc/tprimat)
 install(FILES README.md CHANGELOG.md SECURITY.md DESTINATION ${documentation})
 install(DIRECTORY docs DESTINATION ${documentation})
 install(DIRECTORY configs/ DESTINATION ${documentation}/examples)
-if(TPRIMAT_PACKAGE)  # which contains other projects' libraries
+if(TPRIMAT_STATIC)  # which contains other projects' libraries
   set(TPRIMAT_LICENCES ${CMAKE_BINARY_DIR}/licences)
   install(CODE "
     file(REMOVE_RECURSE \"${TPRIMAT_LICENCES}\")

@@ -19,6 +19,8 @@ version() { sed -n 's/^project(tprimat VERSION \([0-9.]*\).*/\1/p' CMakeLists.tx
 
 build_programs() {
   install_dependencies
+  install_dependencies package
+  scripts/package/third_party.sh
   build "$preset" tprimat
 }
 
