@@ -46,6 +46,8 @@ PLACES = {name: module for module, names in MODULES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
+    if name in MODULES:
+        return importlib.import_module(f"tprimat.{name}")
     if name not in PLACES:
         raise AttributeError(f"module 'tprimat' has no attribute '{name}'")
     value = getattr(importlib.import_module(f"tprimat.{PLACES[name]}"), name)
