@@ -84,14 +84,20 @@ class Benchmark:
                                "reason": f"warmup_steps of the callback is {self.warmup}"}
         return facts
 
+    def started(self) -> StepRecorder:
+        """The recorder of the training that goes on."""
+        assert self.recorder is not None, "the training has not begun"
+        return self.recorder
+
     def write_step(self, record: dict[str, Any], **figures: Any) -> None:
         """Appends the record of a step that is over, and adds it to the result."""
-        record = self.recorder.write(record, **figures)
-        if self.file is None:
+        recorder = self.started()
+        record = recorder.write(record, **figures)
+        if self.file is None or recorder.file is None:
             return
         begin = time.perf_counter()
-        self.file.add(record, os.path.abspath(self.recorder.file.name))
-        self.recorder.last += time.perf_counter() - begin  # is no part of the next step
+        self.file.add(record, os.path.abspath(recorder.file.name))
+        recorder.last += time.perf_counter() - begin  # is no part of the next step
 
     def finish(self, stopped: bool = False) -> None:
         if self.file is not None:

@@ -41,7 +41,7 @@ class ConfigError(ValueError):
     """The program refuses the configuration; the message is the program's own."""
 
 
-class Settings(dict):
+class Settings(dict[Any, Any]):
     """A section of the configuration: settings.training.data.seq_length, or settings["training"]["data"]. A platform
     has its aliases: platforms.nvidia, platforms["cuda"] and platforms.nvd are one."""
 
@@ -103,18 +103,22 @@ class LayoutCheck:
 
 
 def run_config_command(words: list[str]) -> subprocess.CompletedProcess[str]:
-    """`tprimat config ...`, of the program that TPRIMAT_PROGRAM names, else of `tprimat` on the PATH."""
-    program = os.environ.get("TPRIMAT_PROGRAM") or "tprimat"
+    """`tprimat config ...`."""
+    from tprimat.errors import MissingComponent  # neither is there in a copy beside a training, which asks nothing
+    from tprimat.program import find_program
+
     try:
-        return subprocess.run([program, "config", *words], stdin=subprocess.DEVNULL, capture_output=True,
+        return subprocess.run([find_program(), "config", *words], stdin=subprocess.DEVNULL, capture_output=True,
                               encoding="utf-8", errors="replace")
+    except MissingComponent as error:
+        raise ConfigError(f"{error.problem}: {error.remedy}") from error
     except OSError as error:
-        raise ConfigError(f"there is no program {program}: put its folder into PATH, or name it in TPRIMAT_PROGRAM") from error
+        raise ConfigError(f"the program tprimat cannot be started: {error}") from error
 
 
 def parse_answer(text: str) -> Settings:
     try:
-        answer = json.loads(text, object_hook=Settings)
+        answer: Settings = json.loads(text, object_hook=Settings)
     except json.JSONDecodeError as error:
         raise ConfigError(f"the program's answer is not JSON: {error}") from error
     if "resolved" not in answer:
@@ -183,7 +187,7 @@ class Config(Settings):
 
     def get_methodology(self) -> str:
         """The default strategy; the variable PARALLEL overrides the file's."""
-        return self.experiment.methodology
+        return str(self.experiment.methodology)
 
     def get_parallelism(self, model: str, platform: str, methodology: str | None = None) -> Settings:
         """The layout with everything that it leaves to the program: sizes, gradient accumulation, ZeRO stage. Throws
@@ -195,7 +199,7 @@ class Config(Settings):
         self.get_model_config(model), self.get_hardware_config(platform)  # both must be there
         strategy = methodology or self.get_methodology()
         trainings = self.resolved.trainings
-        found = trainings.get(strategy, Settings()).get(model, Settings()).get(platform)
+        found: Settings | None = trainings.get(strategy, Settings()).get(model, Settings()).get(platform)
         if found is None:
             known = [name for name, models in trainings.items() if platform in models.get(model, ())]
             raise ValueError(f"strategy '{strategy}' has no layout that can run for {model} on "
@@ -227,23 +231,24 @@ class Config(Settings):
 
     def get_output_dir(self) -> str:
         """The variable CONFIG_OUTPUT_DIR overrides the file's."""
-        return self.benchmarking.output.directory
+        return str(self.benchmarking.output.directory)
 
     def get_log_filename(self, model: str, framework: str | None = None, platform: str | None = None) -> str:
         """The log that `tprimat run` writes for one run of one strategy; several of them add a suffix."""
-        return self._choose_file(model, framework, platform).log
+        return str(self._choose_file(model, framework, platform).log)
 
     def get_benchmark_filename(self, software_stack: str, model: str, framework: str | None = None) -> str:
         """The result, likewise. `software_stack` is a platform or its stack (cuda, rocm), or, as in the older scripts,
         a framework (nemo, prim): then of the platform that trains with it by default."""
         platform = name_platform(software_stack)
         if platform in self.resolved.files:
-            return self._choose_file(model, framework, platform).result
-        return self._choose_file(model, software_stack, None).result
+            return str(self._choose_file(model, framework, platform).result)
+        return str(self._choose_file(model, software_stack, None).result)
 
     def get_cloud_cost(self, platform: str) -> float | None:
         """USD per hour of all devices of the platform; None where the configuration has no price for them."""
-        return self._get_platform(platform).get("usd_per_hour")
+        cost: float | None = self._get_platform(platform).get("usd_per_hour")
+        return cost
 
     def get_hardware_specs(self, platform: str) -> Settings:
         """device_model, num_gpus, tdp_watts, and `peaks`: for each precision the dense peak of one device with its
@@ -251,12 +256,14 @@ class Config(Settings):
         return Settings(self._get_platform(platform))
 
     def get_primus_path(self) -> str | None:
-        return self.paths.get("primus", Settings()).get("installation")
+        path: str | None = self.paths.get("primus", Settings()).get("installation")
+        return path
 
     def get_primus_config_path(self, model: str) -> str | None:
         """None for a model without a primus_config."""
         self.get_model_config(model)
-        return self.resolved.primus_configs.get(model)
+        path: str | None = self.resolved.primus_configs.get(model)
+        return path
 
     def check_layout(self, layout: Mapping[str, Any], model: str | None = None, platform: str | None = None,
                      num_gpus: int | None = None) -> LayoutCheck:
@@ -312,7 +319,8 @@ class Config(Settings):
     def _choose(section: Settings, kind: str, name: str) -> Settings:
         if name not in section:
             raise ValueError(f"the configuration has no {kind} '{name}'; it has: {', '.join(section) or 'none'}")
-        return section[name]
+        chosen: Settings = section[name]
+        return chosen
 
     def _get_platform(self, platform: str) -> Settings:
         return self._choose(self.resolved.platforms, "platform", platform)
@@ -328,7 +336,8 @@ class Config(Settings):
         if not usual and not able:
             raise ValueError(f"no platform of {', '.join(platforms)} runs the framework '{framework}'")
         chosen = (usual + able)[0]
-        return self.resolved.files[chosen][wanted or platforms[chosen].framework][model]
+        names: Settings = self.resolved.files[chosen][wanted or platforms[chosen].framework][model]
+        return names
 
 
 def load_config(config_path: str | os.PathLike[str] | None = None,

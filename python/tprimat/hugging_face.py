@@ -7,16 +7,20 @@ import functools
 import math
 import sys
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import transformers
+if TYPE_CHECKING:
+    class TrainerCallback:
+        """That of Transformers, which may not be installed where types are checked."""
+else:
+    from transformers import TrainerCallback
 
 from tprimat.benchmark import Benchmark, describe_optimizer, name_precision
 from tprimat.machine import Facts, known
 from tprimat.routers import LoadCounter, measure_load
 
 
-class BenchmarkCallback(Benchmark, transformers.TrainerCallback):
+class BenchmarkCallback(Benchmark, TrainerCallback):
     """Writes one record for each step (StepRecorder says how and where), and a result file when the training ends. A
     step's time covers its data, its update and what the Trainer does around them, but no evaluation and no checkpoint.
     Its loss is known where every step is logged (logging_steps=1), because the Trainer logs a mean over the steps since
@@ -36,7 +40,7 @@ class BenchmarkCallback(Benchmark, transformers.TrainerCallback):
                     **describe_schedule(args, lr_scheduler), "recompute": describe_recompute(model),
                     "sequence_length": self.length}
         facts = self.describe(model, training, layout, not getattr(args, "fsdp", None),
-                              framework_version=getattr(transformers, "__version__", None),
+                              framework_version=getattr(sys.modules["transformers"], "__version__", None),
                               precision=describe_precision(args, model))
         self.figures: dict[str, Any] = {}
         self.pending, self.tokens_seen, self.last_logged = None, state.num_input_tokens_seen, state.global_step
@@ -56,10 +60,10 @@ class BenchmarkCallback(Benchmark, transformers.TrainerCallback):
 
     def on_step_end(self, args: Any, state: Any, control: Any, train_dataloader: Any = None, **kwargs: Any) -> None:
         self.restore_filter()  # an evaluation heeds it too
-        self.pending = self.recorder.stop_clock(state.global_step)
+        self.pending = self.started().stop_clock(state.global_step)
         self.read_load()
         seen, self.tokens_seen = self.tokens_seen, state.num_input_tokens_seen
-        whole = self.recorder.tokens
+        whole = self.started().tokens
         if whole is None and self.tokens_seen > seen:
             self.figures["tokens"] = int(self.tokens_seen - seen)
         elif whole is not None:
@@ -81,10 +85,10 @@ class BenchmarkCallback(Benchmark, transformers.TrainerCallback):
         self.write()
 
     def on_evaluate(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        self.recorder.begin()
+        self.started().begin()
 
     def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        self.recorder.begin()
+        self.started().begin()
 
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         self.write()
@@ -99,10 +103,10 @@ class BenchmarkCallback(Benchmark, transformers.TrainerCallback):
     def read_load(self) -> None:
         """Of all ranks. The experts of Transformers take every token."""
         start = time.perf_counter()
-        load = measure_load(self.counter.take())
+        load = measure_load(self.counter.take()) if self.counter is not None else None
         if load is not None:
             self.figures.update(expert_load=float(load), dropped_share=0.0)
-        self.recorder.last += time.perf_counter() - start  # is no part of the next step
+        self.started().last += time.perf_counter() - start  # is no part of the next step
 
     def restore_filter(self) -> None:
         if self.filter is not None:
@@ -123,7 +127,8 @@ def skips_updates(args: Any) -> bool:
 
 def read_loss(args: Any, logs: dict[str, Any]) -> float | None:
     """NaN where the filter put 0 in its place; None where it may have changed a part of the loss."""
-    loss, norm = logs["loss"], logs.get("grad_norm")
+    loss: float = logs["loss"]
+    norm = logs.get("grad_norm")
     if not (skips_updates(args) and getattr(args, "logging_nan_inf_filter", False)):
         return loss
     if norm is None or math.isfinite(norm):
@@ -144,7 +149,7 @@ def measure_share(args: Any, batches: int, loader: Any) -> fractions.Fraction:
 
 def count_devices(args: Any) -> int:
     """Processes, or the GPUs over which a single one spreads its batch."""
-    return args.world_size * max(1, getattr(args, "n_gpu", 1))
+    return int(args.world_size) * max(1, getattr(args, "n_gpu", 1))
 
 
 def describe_training(args: Any, state: Any, layout: Facts) -> Facts:

@@ -6,7 +6,7 @@ import importlib
 import math
 import os
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tprimat.benchmark import Benchmark, describe_optimizer, name_precision
 from tprimat.machine import Facts, find_version
@@ -21,10 +21,18 @@ def find_callback_class() -> type:
     names = ["lightning.pytorch", "pytorch_lightning"]
     for name in sorted(names, key=lambda name: name not in sys.modules):
         try:
-            return importlib.import_module(name).Callback
+            found: type = importlib.import_module(name).Callback
+            return found
         except ModuleNotFoundError:
             continue
     raise ImportError("neither lightning nor pytorch_lightning is installed")
+
+
+if TYPE_CHECKING:
+    class Callback:
+        """Lightning's, which may not be installed where types are checked."""
+else:
+    Callback = find_callback_class()
 
 
 def loss_of(outputs: Any) -> Any:
@@ -32,7 +40,7 @@ def loss_of(outputs: Any) -> Any:
     return outputs.get("loss") if isinstance(outputs, dict) else outputs
 
 
-class BenchmarkCallback(Benchmark, find_callback_class()):
+class BenchmarkCallback(Benchmark, Callback):
     """Writes one record for each optimizer step (StepRecorder says how and where), and a result file when the training
     ends. A step's time covers its data, its update and what the Trainer does around them, but no validation and no
     checkpoint. The loss is NeMo's `reduced_train_loss` where it is logged, else what training_step returned, as the
@@ -56,7 +64,7 @@ class BenchmarkCallback(Benchmark, find_callback_class()):
 
     def on_train_batch_start(self, trainer: Any, pl_module: Any, batch: Any, batch_idx: int) -> None:
         if self.paused:
-            self.recorder.begin()
+            self.started().begin()
         self.paused = False
 
     def on_before_optimizer_step(self, trainer: Any, pl_module: Any, optimizer: Any) -> None:
@@ -67,9 +75,9 @@ class BenchmarkCallback(Benchmark, find_callback_class()):
         if trainer.global_step == self.steps_done:
             return  # in the middle of an accumulation
         self.steps_done = trainer.global_step
-        record = self.recorder.stop_clock(self.steps_done)
+        record = self.started().stop_clock(self.steps_done)
         logged = trainer.callback_metrics
-        tokens = self.recorder.tokens
+        tokens = self.started().tokens
         share = len(self.losses) / count_batches(trainer)  # an epoch may end in the middle of an accumulation
         self.write_step(record, loss=self.mean_loss(trainer, logged, share), learning_rate=self.rate,
                         grad_norm=logged.get("grad_norm"), tokens=tokens and round(tokens * min(1, share)))
@@ -124,7 +132,7 @@ def describe_layout(trainer: Any, ranks: int) -> Facts:
     strategy = trainer.strategy
     kinds = ("tensor_model", "pipeline_model", "context")
     if type(strategy).__name__ in REPLICATED:
-        sizes = dict.fromkeys(kinds, 1)
+        sizes: dict[str, int | None] = dict.fromkeys(kinds, 1)
     else:
         sizes = {kind: getattr(strategy, f"{kind}_parallel_size", None) for kind in kinds}
     inner = (sizes["tensor_model"] or 0) * (sizes["pipeline_model"] or 0) * (sizes["context"] or 1)

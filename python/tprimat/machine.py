@@ -64,7 +64,7 @@ def read_peak_memory_gb() -> float | None:
 
 def describe_device(device: Any, count: int) -> Facts:
     """gpu_info of a result. The number of a GPU's cores is none of PyTorch's facts, so it is absent."""
-    torch = sys.modules.get("torch")
+    torch: Any = sys.modules.get("torch")
     version = getattr(torch, "__version__", None)
     facts: Facts = {"device_count": count, "pytorch_version": version and str(version)}
     where = find_platform(device)

@@ -29,7 +29,7 @@ def describe_model(model: Any, name: str | None, counts: bool = True) -> Facts:
 def read_config(model: Any) -> Facts:
     """A Hugging Face model's config, also of a model inside a LightningModule."""
     for holder in (model, getattr(model, "model", None), getattr(model, "module", None)):
-        config = getattr(holder, "config", None)
+        config: Any = getattr(holder, "config", None)
         if hasattr(config, "to_dict"):
             return {**config.to_dict(), "_name_or_path": getattr(config, "_name_or_path", None)}
     return {}

@@ -13,7 +13,6 @@ import math
 import os
 import pathlib
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -21,7 +20,9 @@ import time
 from typing import Any
 
 from tprimat.config import FRAMEWORKS, PLATFORMS, name_framework, name_platform
+from tprimat.errors import MissingComponent
 from tprimat.machine import Facts, describe_device, describe_environment, find_platform, known, read_peak_memory_gb
+from tprimat.program import find_program
 
 SECONDS_BETWEEN_SAVES = 30.0
 SERIES = {"loss_values": "loss", "learning_rates": "learning_rate", "grad_norms": "grad_norm",
@@ -104,7 +105,9 @@ class ResultFile:
         self.facts = {"framework": framework if framework in FRAMEWORKS else None, "platform": found, **facts}
         self.facts["gpu_info"] = describe_device(device, ranks)
         self.facts["environment"] = describe_environment(device)
-        self.format, self.ranks, self.records, self.steps_file = framework, ranks, [], None
+        self.format, self.ranks = framework, ranks
+        self.records: list[dict[str, Any]] = []
+        self.steps_file: str | None = None
         self.start, self.last_save, self.pause = time.time(), -math.inf, SECONDS_BETWEEN_SAVES
         name = f"train_{found or 'unknown'}_{framework}_{facts['model_info']['name']}"
         folder.mkdir(parents=True, exist_ok=True)
@@ -256,12 +259,10 @@ def describe_error(error: BaseException) -> str:
 
 def complete_figures(path: pathlib.Path) -> bool:
     """Lets the program derive the figures and put them into the file, where it is found."""
-    program = shutil.which(os.environ.get("TPRIMAT_PROGRAM") or "tprimat")
-    if program is None:
-        return False
     try:
+        program = find_program()
         done = subprocess.run([program, "extract", str(path), "--output", str(path), "--quiet"], timeout=120,
                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    except (OSError, subprocess.SubprocessError):
+    except (MissingComponent, OSError, subprocess.SubprocessError):
         return False
     return done.returncode in (0, 1)  # 1: the training did not reach its last step

@@ -20,7 +20,7 @@ def find_routers(model: Any) -> list[Any]:
 
 def read_choice(output: Any) -> Any:
     """Of what a router returned: for each token the numbers of its experts, [tokens, per token], or None."""
-    chosen = output[2] if isinstance(output, tuple) and len(output) == 3 else None
+    chosen: Any = output[2] if isinstance(output, tuple) and len(output) == 3 else None
     integer = chosen is not None and not chosen.is_floating_point() and not chosen.is_complex()
     return chosen if integer and chosen.ndim == 2 else None
 

@@ -34,7 +34,7 @@ def find_ranks() -> Any:
 def is_first_rank() -> bool:
     ranks = find_ranks()
     if ranks is not None:
-        return ranks.get_rank() == 0
+        return bool(ranks.get_rank() == 0)
     return int(next((os.environ[name] for name in RANK_VARIABLES if name in os.environ), "0")) == 0
 
 

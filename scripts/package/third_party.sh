@@ -104,6 +104,8 @@ build_libarchive() {
   for option in MBEDTLS NETTLE OPENSSL LIBB2 LZ4 LZO LZMA BZip2 LIBXML2 EXPAT PCREPOSIX LIBGCC CNG TAR CPIO CAT XATTR ACL TEST; do
     off+=("-DENABLE_$option=OFF")
   done
+  # glibc 2.36 has a function of the name of one of its own; packages run with older ones too.
+  sed -i 's/\barc4random/archive_arc4random/g' "$folder/libarchive/source/libarchive/archive_random.c"
   cmake_target libarchive archive_static "${off[@]}" &&
     cp "$folder/libarchive/build/libarchive/libarchive.a" "$installed/lib/"
 }

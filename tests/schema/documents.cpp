@@ -1,16 +1,23 @@
 #include "schema/documents.h"
 
 #include "claim/claim.h"
+#include "cli/documents.h"
 #include "data/encode/encode_dataset.h"
+#include "data/megatron_dataset.h"
+#include "doctor/diagnosis.h"
+#include "history/history_document.h"
 #include "planner/own_results.h"
 #include "planner/plan_comparison.h"
 #include "planner/published_entry.h"
 #include "probe/probes.h"
 #include "published/validate.h"
+#include "report/comparison_document.h"
+#include "report/extract_document.h"
 #include "result/collective_report.h"
 #include "result/gpu_probe_report.h"
 #include "result/probe_report.h"
-#include "run/layout_ranking.h"
+#include "result/result_file.h"
+#include "run/suite_document.h"
 #include "spec/flop_breakdown.h"
 #include "text/json_fields.h"
 #include "text/json_schema.h"
@@ -60,7 +67,76 @@ std::vector<Document> trainer_documents() {
                                "matrix products of that model."),
       document<CollectiveReport>("probe_collectives", "mpirun -n 2 tprimat probe --collectives --json",
                                  "Measured rates of collectives between ranks."),
-      document<EncodeSummary>("data_encode", "tprimat data encode --json", "An encoded data set."),
+      document<DatasetReport>("data_info", "tprimat data info PREFIX --json",
+                              "A data set of tokens; also that which data make writes."),
+      document<EncodeSummary>("data_encode", "tprimat data encode FILE --json", "A data set encoded from text."),
+  };
+}
+
+std::vector<Document> suite_documents() {
+  using namespace suite::document;
+  return {
+      document<RunReport>("run", "tprimat run --json", "Outcome of each run."),
+      document<std::vector<PlannedTraining>>("run_dry_run", "tprimat run --dry-run --json",
+                                             "Each training that would start: command, files and predicted memory."),
+      document<std::vector<MemoryEstimate>>("estimate_memory", "tprimat estimate --memory MODEL --json",
+                                            "Predicted memory of the configured layout, one entry per framework."),
+      document<Diagnosis>("doctor", "tprimat doctor --json", "Whether this machine is fit to measure."),
+      document<std::vector<InstalledFramework>>("doctor_install", "tprimat doctor --install NAME --json",
+                                                "Frameworks that were installed."),
+  };
+}
+
+// A result of `tprimat extract` is the document that it stores.
+Document result_document(const std::string& name, const std::string& command, const std::string& description,
+                         Json schema) {
+  Json head = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
+               {"$id", name + ".schema.json"},
+               {"title", command},
+               {"description", description}};
+  head.update(schema);
+  return {name, command, std::move(head)};
+}
+
+std::vector<Document> result_documents() {
+  using namespace results::document;
+  const Json result{{"$ref", "result.schema.json"}};
+  return {
+      {"result", "a result file", parse_json(print_schema(), "schema")},
+      result_document("extract", "tprimat extract LOG --json", "The result of one log.", result),
+      result_document("extract_logs", "tprimat extract LOG LOG --json",
+                      "The results of several logs, or with --attempt all of each attempt of one.",
+                      Json{{"type", "array"}, {"items", result}}),
+      document<std::vector<ExtractedLog>>("extract_folder", "tprimat extract FOLDER --json",
+                                          "The logs of a folder and their results."),
+      document<GatheredLogs>("extract_gathered", "tprimat extract --json",
+                             "The logs that were found, and their results."),
+      document<ComparisonReport>("compare", "tprimat compare --json", "Results compared pair by pair."),
+      document<HistoryReport>("compare_history", "tprimat compare --history FOLDER --json",
+                              "The results of a folder by time."),
+      document<logs::ProfileSummary>("profile", "tprimat profile --summarise FILE --json",
+                                     "Where the time of a profiler's trace goes."),
+  };
+}
+
+std::vector<Document> command_documents() {
+  using namespace cli::document;
+  return {
+      document<std::vector<LogFormat>>("extract_formats", "tprimat extract --list-formats --json",
+                                       "Log formats that can be read, and the figures in each."),
+      document<SealedArchive>("archive", "tprimat archive --json", "A sealed archive: its manifest."),
+      document<VerifiedArchive>("archive_verify", "tprimat archive verify ARCHIVE --json",
+                                "What an archive's files agree on and what not."),
+      document<std::vector<WitnessedFact>>("archive_facts", "tprimat archive facts --json",
+                                           "Facts that archives hold, and the files that each is compared with."),
+      document<Exported>("export", "tprimat export --json", "Results in other formats: the files written."),
+      document<DetectedMachine>("detect", "tprimat detect --json",
+                                "Facts of this machine: processor, memory, GPUs, drivers, frameworks."),
+      document<ShownConfig>("config_show", "tprimat config show --json",
+                            "The configuration, and what follows from it."),
+      document<ValidatedConfig>("config_validate", "tprimat config validate --json",
+                                "Errors and warnings of the configuration."),
+      document<Json>("config_get", "tprimat config get KEY --json", "A setting, or a section of the configuration."),
   };
 }
 
@@ -68,9 +144,9 @@ std::vector<Document> trainer_documents() {
 
 std::vector<Document> documents() {
   std::vector<Document> all;
-  for (const auto& part : {planner_documents(), trainer_documents()}) all.insert(all.end(), part.begin(), part.end());
-  all.push_back(document<logs::ProfileSummary>("profile", "tprimat profile --summarise FILE --json",
-                                               "Where the time of a profiler's trace goes."));
+  for (const auto& part :
+       {planner_documents(), trainer_documents(), suite_documents(), result_documents(), command_documents()})
+    all.insert(all.end(), part.begin(), part.end());
   return all;
 }
 

@@ -10,7 +10,7 @@
 #include "text/enum_names.h"
 #include "text/fields.h"
 #include "text/json.h"
-#include "text/nullable.h"
+#include "text/json_members.h"
 
 // Structs with a field list to and from JSON, and their JSON Schema. Include from .cpp files only. The code for a
 // member depends on its type alone and is compiled once per type.
@@ -32,6 +32,8 @@ template <class T>
 struct IsMap<std::map<std::string, T>> : std::true_type {};
 template <NamedEnum E, class T>
 struct IsMap<std::map<E, T>> : std::true_type {};
+template <class T>
+struct IsMap<OrderedMap<T>> : std::true_type {};
 
 // The location of a value; its text is built only for errors.
 struct Place {

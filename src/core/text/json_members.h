@@ -1,16 +1,29 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <string_view>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
+// Types of members that a document has beside the usual ones (text/json_fields.h).
 namespace tprimat {
 
-// A member of a struct with a field list that is always written: as null where it holds nothing.
+// Always written: as null where it holds nothing.
 template <class T>
 struct Nullable : std::optional<T> {
   using std::optional<T>::optional;
   Nullable() = default;
   Nullable(const std::optional<T>& value) : std::optional<T>(value) {}
+};
+
+// An object whose keys keep their order.
+template <class T>
+struct OrderedMap : std::vector<std::pair<std::string, T>> {
+  using key_type = std::string;
+  using mapped_type = T;
+  T& add(std::string_view key) { return this->emplace_back(key, T{}).second; }
 };
 
 namespace json_detail {
