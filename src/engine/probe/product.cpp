@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <cstring>
-#include <oneapi/dnnl/dnnl.hpp>
 #include <random>
 #include <unordered_map>
 #include <vector>
@@ -12,6 +11,7 @@
 #include "base/error.h"
 #include "device/arena.h"
 #include "device/element.h"
+#include "ops/cpu/onednn.h"
 
 namespace tprimat::engine {
 namespace {
@@ -68,7 +68,7 @@ dnnl::matmul::primitive_desc describe(const ProductShape& shape, const Types& ty
   const memory::desc output({shape.m, shape.n}, types.output, Layout::ab);
   dnnl::primitive_attr strict;
   strict.set_fpmath_mode(dnnl::fpmath_mode::strict);  // fp32 stays fp32 whatever the environment says
-  return {dnnl::matmul::desc(input, weights, output), strict, engine};
+  return describe_product(engine, input, weights, output, strict);
 }
 
 class DnnlProduct : public Product {
