@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "cli/documents.h"
 #include "cli/session_config.h"
 #include "cli/verbs.h"
 #include "command_line/output_target.h"
@@ -49,20 +50,14 @@ std::string count(size_t number, const char* singular) {
   return fmt::format("{} {}{}", number, singular, number == 1 ? "" : "s");
 }
 
-Json left_out_to_json(const results::Seal& seal) {
-  Json list = Json::array();
-  for (const results::LeftOut& each : seal.left_out) list.push_back({{"path", each.path}, {"reason", each.reason}});
-  return list;
+document::SealedArchive describe_seal(const ArchiveRequest& request, const results::Seal& seal) {
+  document::SealedArchive sealed{seal.manifest, request.output, seal.manifest_sha256, {}};
+  for (const results::LeftOut& each : seal.left_out) sealed.left_out.push_back({each.path, each.reason});
+  return sealed;
 }
 
 void print_seal(const Session& session, const ArchiveRequest& request, const results::Seal& seal, size_t bytes) {
-  if (session.json) {
-    Json json = to_json(seal.manifest);
-    json["archive"] = request.output;
-    json["manifest_sha256"] = seal.manifest_sha256;
-    json["left_out"] = left_out_to_json(seal);
-    return print_result(print_json(json));
-  }
+  if (session.json) return print_result(print_json(to_json(describe_seal(request, seal))));
   std::string text =
       fmt::format("{}: {}, {}\nmanifest SHA-256 {}\n", names_stdout(request.output) ? "stdout" : request.output,
                   count(seal.manifest.files.size(), "file"), count(bytes, "byte"), seal.manifest_sha256);
@@ -104,28 +99,24 @@ ExitStatus seal_archive(const Session& session, const ArchiveRequest& request) {
 // Without a result nothing was verified.
 bool holds(const results::Verification& found) { return found.broken.empty() && found.results > 0; }
 
-Json verification_to_json(const results::Verification& found) {
-  Json broken = Json::array();
+document::VerifiedArchive report_verification(const results::Verification& found) {
+  document::VerifiedArchive report{.manifest_sha256 = found.manifest_sha256,
+                                   .created = found.created,
+                                   .program = found.program,
+                                   .files = found.files,
+                                   .results = found.results,
+                                   .numbers = found.numbers,
+                                   .facts = found.facts,
+                                   .steps = found.steps,
+                                   .logs = found.logs,
+                                   .is_signed = found.signature.has_value(),
+                                   .signed_by = found.signed_by,
+                                   .holds = holds(found),
+                                   .broken = {},
+                                   .notes = found.notes};
   for (const results::Broken& each : found.broken)
-    broken.push_back({{"file", each.file},
-                      {"what", each.what},
-                      {"stated", each.stated},
-                      {"derived", each.derived},
-                      {"witness", each.witness}});
-  return {{"manifest_sha256", found.manifest_sha256},
-          {"created", found.created},
-          {"program", found.program},
-          {"files", found.files},
-          {"results", found.results},
-          {"numbers", found.numbers},
-          {"facts", found.facts},
-          {"steps", found.steps},
-          {"logs", found.logs},
-          {"is_signed", found.signature.has_value()},
-          {"signed_by", found.signed_by},
-          {"holds", holds(found)},
-          {"broken", broken},
-          {"notes", found.notes}};
+    report.broken.push_back({each.file, each.what, each.stated, each.derived, each.witness});
+  return report;
 }
 
 std::string describe_other_side(const results::Broken& broken) {
@@ -186,7 +177,7 @@ ExitStatus verify(const Session& session, const ArchiveRequest& request) {
     found.notes.push_back("the archive is signed; check the signer with --signed-by FILE");
   if (found.results == 0)
     found.notes.push_back("the archive contains no results: seal those of `tprimat run` or `tprimat extract`");
-  print_result(session.json ? print_json(verification_to_json(found)) : describe_verification(request, found));
+  print_result(session.json ? print_json(to_json(report_verification(found))) : describe_verification(request, found));
   return holds(found) ? ExitStatus::done : ExitStatus::work_failed;
 }
 
@@ -195,10 +186,9 @@ ExitStatus print_facts(const Session& session, const ArchiveRequest& request) {
     throw Error(Problem{"`archive facts` lists the kinds of facts and reads no archive", request.archive,
                         "verify this archive: tprimat archive verify " + request.archive});
 
-  Json list = Json::array();
-  for (const results::Fact& fact : results::list_facts())
-    list.push_back({{"document", fact.document}, {"fact", fact.name}, {"witnesses", fact.witnesses}});
-  print_result(session.json ? print_json(list) : results::render_facts(results::list_facts()));
+  std::vector<document::WitnessedFact> list;
+  for (const results::Fact& fact : results::list_facts()) list.push_back({fact.document, fact.name, fact.witnesses});
+  print_result(session.json ? print_json(to_json(list)) : results::render_facts(results::list_facts()));
   return ExitStatus::done;
 }
 

@@ -12,7 +12,7 @@
 #include "config/values.h"
 #include "telemetry/gpu_libraries.h"
 #include "text/format.h"
-#include "text/json.h"
+#include "text/json_fields.h"
 
 namespace tprimat::cli {
 namespace {
@@ -49,8 +49,8 @@ Json json_of(const YamlNode& node) {
   return object;
 }
 
-void list_origins(const YamlNode& node, const std::string& path, Json& origins) {
-  if (!node.is_map()) origins[path] = node.origin.text();
+void list_origins(const YamlNode& node, const std::string& path, OrderedMap<std::string>& origins) {
+  if (!node.is_map()) origins.emplace_back(path, node.origin.text());
   for (const YamlEntry& entry : node.entries)
     list_origins(entry.value, path.empty() ? entry.key : path + "." + entry.key, origins);
 }
@@ -84,34 +84,28 @@ ExitStatus show(const Session& session) {
     print_result(print_yaml(loaded.settings, true));
     return ExitStatus::done;
   }
-  Json origins = Json::object();
-  list_origins(loaded.settings, "", origins);
-  Json json{{"origin", loaded.origin.text()},
-            {"settings", json_of(loaded.settings)},
-            {"resolved", resolve_config(loaded.experiment)},
-            {"origins", std::move(origins)}};
-  if (!choice.empty()) json["default_choice"] = choice;
-  print_result(print_json(json));
+  document::ShownConfig shown{
+      loaded.origin.text(), json_of(loaded.settings), resolve_config(loaded.experiment), {}, {}};
+  list_origins(loaded.settings, "", shown.origins);
+  if (!choice.empty()) shown.default_choice = choice;
+  print_result(print_json(to_json(shown)));
   return ExitStatus::done;
 }
 
-Json json_of(const std::vector<Problem>& problems) {
-  Json list = Json::array();
-  for (const Problem& problem : problems)
-    list.push_back(Json{{"where", problem.where}, {"what", problem.what}, {"hint", problem.hint}});
+std::vector<document::ConfigProblem> list_problems(const std::vector<Problem>& problems) {
+  std::vector<document::ConfigProblem> list;
+  for (const Problem& problem : problems) list.push_back({problem.where, problem.what, problem.hint});
   return list;
 }
 
 ExitStatus validate_as_json(const Session& session) {
   try {
     const suite::LoadedExperiment loaded = load_session_config(session);
-    print_result(print_json(Json{{"valid", true},
-                                 {"origin", loaded.origin.text()},
-                                 {"errors", Json::array()},
-                                 {"warnings", json_of(loaded.warnings)}}));
+    print_result(
+        print_json(to_json(document::ValidatedConfig{true, loaded.origin.text(), {}, list_problems(loaded.warnings)})));
     return ExitStatus::done;
   } catch (const Error& error) {
-    print_result(print_json(Json{{"valid", false}, {"errors", json_of(error.problems())}}));
+    print_result(print_json(to_json(document::ValidatedConfig{false, {}, list_problems(error.problems()), {}})));
     return error.status();
   }
 }

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "cli/documents.h"
 #include "cli/verbs.h"
 #include "launch/frameworks.h"
 #include "telemetry/gpu_libraries.h"
@@ -14,17 +15,15 @@ constexpr const char* k_detect_examples =
     "  tprimat detect            this machine's facts as a table\n"
     "  tprimat detect --json     the same as JSON\n";
 
-Json frameworks_to_json(Platform platform) {
-  Json list = Json::array();
+std::vector<document::DetectedFramework> detect_frameworks(Platform platform) {
+  std::vector<document::DetectedFramework> list;
   for (const suite::FrameworkModule& module : suite::framework_modules()) {
     const auto found = module.find(suite::checkout_of(module, {}, platform));
-    Json entry = {{"id", enum_name(module.id)},
-                  {"name", module.long_name},
-                  {"platforms", to_json(module.platforms)},
-                  {"installed", found.has_value()}};
-    if (found) entry["version"] = found->version, entry["place"] = found->place;
-    if (const auto lacking = suite::find_lacking(module, platform)) entry["lacking"] = lacking->what;
-    list.push_back(entry);
+    document::DetectedFramework framework{
+        module.id, std::string(module.long_name), module.platforms, found.has_value(), {}, {}, {}};
+    if (found) framework.version = found->version, framework.place = found->place;
+    if (const auto lacking = suite::find_lacking(module, platform)) framework.lacking = lacking->what;
+    list.push_back(std::move(framework));
   }
   return list;
 }
@@ -89,13 +88,9 @@ std::string render(const MachineFacts& machine) {
 
 ExitStatus detect(const Session& session) {
   const MachineFacts machine = read_machine(open_gpu_libraries());
-  if (session.json) {
-    Json json = to_json(machine);
-    json["frameworks"] = frameworks_to_json(machine.platform);
-    print_result(print_json(json));
-  } else {
-    print_result(render(machine));
-  }
+  print_result(session.json
+                   ? print_json(to_json(document::DetectedMachine{machine, detect_frameworks(machine.platform)}))
+                   : render(machine));
   return ExitStatus::done;
 }
 

@@ -20,7 +20,7 @@
 #include "process/process.h"
 #include "telemetry/gpu_libraries.h"
 #include "text/enum_names.h"
-#include "text/json.h"
+#include "text/json_fields.h"
 
 namespace tprimat::cli {
 namespace {
@@ -81,7 +81,7 @@ ExitStatus examine(const DoctorOptions& options, const Session& session) {
   suite::DoctorFacts facts = suite::read_doctor_facts(to_doctor_request(options, session), find_gpu_libraries());
   ask_trainer(facts);
   const suite::MachineDiagnosis diagnosis = suite::diagnose(facts);
-  print_result(session.json ? print_json(suite::diagnosis_to_json(diagnosis, facts))
+  print_result(session.json ? print_json(to_json(suite::document::describe_diagnosis(diagnosis, facts)))
                             : suite::render_diagnosis(diagnosis, options.brief));
   for (const MachineFinding& finding : diagnosis.findings)
     if (finding.severity >= MachineSeverity::missing)
@@ -99,7 +99,7 @@ ExitStatus install_all(const DoctorOptions& options, const Session& session) {
   std::vector<Framework> wanted;
   for (const std::string& name : options.install) wanted.push_back(parse_choice<Framework>(name, "--install"));
   LocalRunner runner;
-  Json installed = Json::array();
+  std::vector<suite::document::InstalledFramework> installed;
   std::string lines;
   for (const Framework framework : wanted) {
     const ScratchFolder scratch;
@@ -109,10 +109,10 @@ ExitStatus install_all(const DoctorOptions& options, const Session& session) {
       throw Error(Problem{fmt::format("{} was installed but cannot be found", display_name(framework)), "--install",
                           "check TPRIMAT_FRAMEWORKS and XDG_DATA_HOME, which set the search path"},
                   ExitStatus::work_failed);
-    installed.push_back({{"id", enum_name(framework)}, {"version", found->version}, {"place", found->place}});
+    installed.push_back({framework, found->version, found->place});
     lines += fmt::format("{} {} in {}\n", enum_name(framework), found->version, found->place);
   }
-  print_result(session.json ? print_json(installed) : lines);
+  print_result(session.json ? print_json(to_json(installed)) : lines);
   return ExitStatus::done;
 }
 

@@ -8,7 +8,7 @@
 #include "config/experiment.h"
 #include "published/built_in_tables.h"
 #include "published/validate.h"
-#include "run/forecast.h"
+#include "run/suite_document.h"
 #include "spec/flop_breakdown.h"
 #include "telemetry/gpu_libraries.h"
 #include "text/choice.h"
@@ -58,17 +58,15 @@ ExitStatus estimate_memory(const Session& session, const MemoryRequest& request)
   const planner::PlannerSettings planner = planner::load_planner_settings(experiment.planner_parameters);
   const suite::SuitePlan suite = suite::plan_suite(experiment, asked, machine);
   for (const Problem& problem : suite.unavailable) log_warning(to_string(problem));
-  Json list = Json::array();
+  std::vector<suite::document::MemoryEstimate> list;
   std::string text;
   for (const suite::PlannedRun& run : suite.runs) {
     if (run.run > 1) continue;  // a repetition
     const suite::Forecast known = suite::forecast(run, machine, planner, request.expert_load);
-    Json each = suite::forecast_to_json(known);
-    each["run"] = suite::name_training(run);
-    list.push_back(std::move(each));
+    list.push_back({suite::document::describe_forecast(known), suite::name_training(run)});
     text += (text.empty() ? "" : "\n") + suite::render_memory(run, known, planner);
   }
-  print_result(session.json ? print_json(list) : text);
+  print_result(session.json ? print_json(to_json(list)) : text);
   return ExitStatus::done;
 }
 

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/log.h"
+#include "cli/documents.h"
 #include "cli/session_config.h"
 #include "cli/verbs.h"
 #include "command_line/output_target.h"
@@ -19,7 +20,7 @@
 #include "result/result_file.h"
 #include "sinks/sinks.h"
 #include "text/format.h"
-#include "text/json.h"
+#include "text/json_fields.h"
 
 namespace tprimat::cli {
 namespace {
@@ -92,14 +93,17 @@ void export_run(const results::LoadedRun& run, bool all_series, const std::strin
 }
 
 void print_places(const Session& session, const std::vector<OpenSink>& sinks, size_t runs) {
-  Json json = {{"runs", runs}, {"written", Json::object()}};
+  document::Exported exported{static_cast<int64_t>(runs), {}};
   std::string text;
-  for (const OpenSink& each : sinks)
+  for (const OpenSink& each : sinks) {
+    std::vector<std::string> places;
     for (const auto& place : each.sink->places()) {
       text += fmt::format("{:12} {}\n", each.kind->name, place.string());
-      json["written"][std::string(each.kind->name)].push_back(place.string());
+      places.push_back(place.string());
     }
-  print_result(session.json ? print_json(json) : text);
+    if (!places.empty()) exported.written.add(each.kind->name) = std::move(places);
+  }
+  print_result(session.json ? print_json(to_json(exported)) : text);
 }
 
 ExitStatus write_export(const Session& session, const ExportRequest& request, bool prints_places) {

@@ -7,12 +7,12 @@
 #include "base/log.h"
 #include "cli/session_config.h"
 #include "command_line/output_target.h"
-#include "report/gathered_report.h"
+#include "report/extract_document.h"
 #include "result/result_file.h"
 #include "result/result_place.h"
 #include "run/gathered_logs.h"
 #include "text/format.h"
-#include "text/json.h"
+#include "text/json_fields.h"
 
 namespace tprimat::cli {
 namespace {
@@ -130,7 +130,7 @@ ExitStatus extract_gathered(const ExtractRequest& request, const Session& sessio
   for (const suite::GatheredLog& log : found.taken) worst = std::max(worst, extraction.extract(log));
   report.taken = extraction.take();
   if (session.json)
-    print_result(print_json(results::gathered_to_json(report)));
+    print_result(print_json(to_json(results::document::describe_gathered(report))));
   else
     print_result(results::render_gathered(report, session.verbose));
   if (found.taken.empty() && found.extracted == 0) refuse_nothing(found, configuration);

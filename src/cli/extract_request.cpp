@@ -17,12 +17,12 @@
 #include "compare/audit.h"
 #include "extract/log_source.h"
 #include "process/interrupt.h"
-#include "report/log_report.h"
+#include "report/extract_document.h"
 #include "result/result_file.h"
 #include "result/result_place.h"
 #include "result/summary.h"
 #include "text/format.h"
-#include "text/json.h"
+#include "text/json_fields.h"
 
 namespace tprimat::cli {
 namespace {
@@ -121,7 +121,7 @@ ExitStatus extract_folder(const fs::path& folder, const ExtractRequest& request,
     if (files.size() % 16 == 0 || files.size() == paths.size())
       show_progress({files.size(), paths.size()}, "files", start);
   }
-  print_result(session.json ? print_json(results::extracted_files_to_json(files))
+  print_result(session.json ? print_json(to_json(results::document::describe_extracted(files)))
                             : results::render_extracted_files(files));
   const auto given = std::count_if(files.begin(), files.end(), [](const auto& f) { return f.why_nothing.empty(); });
   log_note(fmt::format("{} of {} files gave a result, written to {}", given, files.size(), request.output));

@@ -11,6 +11,7 @@
 #include "base/environment.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "cli/documents.h"
 #include "cli/extract_gathered.h"
 #include "cli/extract_request.h"
 #include "cli/session_config.h"
@@ -22,7 +23,7 @@
 #include "report/log_report.h"
 #include "result/result_file.h"
 #include "text/format.h"
-#include "text/json.h"
+#include "text/json_fields.h"
 
 namespace tprimat::cli {
 namespace {
@@ -185,21 +186,24 @@ ExitStatus extract_one_of_many(const std::string& path, const ExtractRequest& re
   }
 }
 
-Json dialect_to_json(const logs::Dialect& dialect) {
-  Json fields = Json::object();
+document::LogFormat describe_dialect(const logs::Dialect& dialect) {
+  document::LogFormat format{std::string(dialect.id), std::string(dialect.title), std::string(dialect.versions), {}};
+  auto& fields = format.fields_of_log;
   for (const logs::FieldNote& note : dialect.fields) {
-    std::string key(note.name);
-    fields[key] =
-        fields.contains(key) ? fields[key].get<std::string>() + "; " + std::string(note.from) : std::string(note.from);
+    const auto known = std::ranges::find(fields, note.name, &std::pair<std::string, std::string>::first);
+    if (known == fields.end())
+      fields.add(note.name) = note.from;
+    else
+      known->second += "; " + std::string(note.from);
   }
-  return {{"id", dialect.id}, {"title", dialect.title}, {"versions", dialect.versions}, {"fields", fields}};
+  return format;
 }
 
 ExitStatus list_formats(const Session& session) {
   if (session.json) {
-    Json list = Json::array();
-    for (const logs::Dialect& dialect : logs::dialects()) list.push_back(dialect_to_json(dialect));
-    print_result(print_json(list));
+    std::vector<document::LogFormat> list;
+    for (const logs::Dialect& dialect : logs::dialects()) list.push_back(describe_dialect(dialect));
+    print_result(print_json(to_json(list)));
     return ExitStatus::done;
   }
   std::string text;

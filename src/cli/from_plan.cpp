@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "base/printable.h"
 #include "command_line/session.h"
-#include "run/layout_ranking.h"
+#include "run/suite_document.h"
 #include "text/json_fields.h"
 
 namespace tprimat::cli {
@@ -44,24 +44,11 @@ void note_missing_layouts(const LayoutPlans& plans) {
                            enum_name(plan.framework), plan.model, plan.layouts.size(), plan.asked));
 }
 
-Json with_plan(Json json, const suite::PlannedRun& run, const LayoutPlans& plans) {
-  for (const suite::LayoutPlan& plan : plans)
-    for (size_t i = 0; i < plan.layouts.size(); ++i)
-      if (plan.framework == run.framework && plan.model == run.spec.model.name &&
-          plan.layouts[i].strategy == run.spec.parallel.strategy)
-        json["planned"] = Json{{"rank", i + 1}, {"step_time_seconds", plan.layouts[i].step_seconds}};
-  return json;
-}
-
 void print_report(const suite::SuiteReport& report, const LayoutPlans& plans, bool as_json) {
-  Json json = suite::report_to_json(report);
   std::string text = suite::render_report(report);
-  for (const suite::LayoutPlan& plan : plans) {
-    const suite::LayoutRanking ranking = suite::rank_layouts(plan, report.outcomes);
-    json["plan_rankings"].push_back(to_json(ranking));
-    text += "\n" + suite::render_layout_ranking(ranking);
-  }
-  print_result(as_json ? print_json(json) : text);
+  for (const suite::LayoutPlan& plan : plans)
+    text += "\n" + suite::render_layout_ranking(suite::rank_layouts(plan, report.outcomes));
+  print_result(as_json ? print_json(to_json(suite::document::describe_report(report, plans))) : text);
 }
 
 }  // namespace tprimat::cli

@@ -7,7 +7,6 @@
 #include "config/experiment.h"
 #include "run/outcome.h"
 #include "run/plan_layouts.h"
-#include "text/json.h"
 
 namespace tprimat::cli {
 
@@ -21,9 +20,6 @@ void refuse_adapting(const suite::Experiment& experiment);
 
 // Where fewer layouts exist than were asked for.
 void note_missing_layouts(const LayoutPlans& plans);
-
-// The JSON of a run, with the planner's rank and time where the run is in one of its layouts.
-Json with_plan(Json json, const suite::PlannedRun& run, const LayoutPlans& plans);
 
 // The summary of the runs, then each ranking beside what they measured.
 void print_report(const suite::SuiteReport& report, const LayoutPlans& plans, bool as_json);

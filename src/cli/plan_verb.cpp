@@ -78,18 +78,17 @@ struct Validated {
 ExitStatus print_validation(const Session& session, const PlanOptions& options, const Validated& validated) {
   const auto& [tables, inputs, parameters, before, moved] = validated;
   if (!options.model.plot.empty()) draw_plans(tables, options.model.plot);
-  const planner::ValidationReport report = planner::make_validation_report(tables);
-  Json document = to_json(report);
+  planner::PlanValidation report{planner::make_validation_report(tables), {}};
   std::string text = tables.empty() ? "" : planner::render_plan_validation(report, options.rows);
   if (!inputs.results.empty()) {
     planner::OwnResultsReport own = planner::report_own_results(inputs.results, parameters, before);
     own.moved = moved;
-    document["results"] = to_json(own);
     text += (text.empty() ? "" : "\n") + planner::render_own_results(own);
+    report.results = std::move(own);
   }
-  print_beside_output(session.json ? print_json(document) : text, names_stdout(options.output) ||
-                                                                      names_stdout(options.intervals) ||
-                                                                      names_stdout(options.model.plot));
+  print_beside_output(session.json ? print_json(to_json(report)) : text, names_stdout(options.output) ||
+                                                                             names_stdout(options.intervals) ||
+                                                                             names_stdout(options.model.plot));
   return ExitStatus::done;
 }
 
@@ -217,8 +216,8 @@ void add_fold_options(CommandLine& verb, PlanOptions& options, Option* calibrati
           ->needs(calibration)
           ->check(number_from(2, 1000));
   verb.add_option("--folds-by", options.folds_by,
-                  "Rows that share a fold: near copies, or all rows of a source, a model, a GPU, a program on a "
-                  "GPU, a kind of model on an architecture, or an architecture")
+                  "Rows that share a fold: each by itself, near copies, or all rows of a source, a model, a GPU, a "
+                  "program on a GPU, a kind of model on an architecture, or an architecture")
       ->choices(choices_of<planner::FoldsBy>())
       ->capture_default_str()
       ->needs(folds);

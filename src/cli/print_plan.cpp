@@ -10,47 +10,14 @@
 #include "base/output.h"
 #include "run/adapt.h"
 #include "run/forecast.h"
+#include "run/gpu_default.h"
 #include "run/plan_summary.h"
+#include "run/suite_document.h"
 #include "run/version_notes.h"
 #include "text/json_fields.h"
 
 namespace tprimat::cli {
 namespace {
-
-Json file_to_json(const suite::GeneratedFile& file) {
-  Json json{{"path", file.path}, {"content", file.content}};
-  if (file.executable) json["executable"] = true;
-  return json;
-}
-
-Json plan_to_json(const suite::PlannedRun& run, const suite::Forecast& known) {
-  Json files = Json::array();
-  for (const suite::GeneratedFile& file : run.plan.files) files.push_back(file_to_json(file));
-  Json deviations = Json::array();
-  for (const suite::Deviation& each : run.plan.deviations) {
-    Json deviation{{"key", each.key}, {"asked", each.asked}, {"effective", each.effective}};
-    if (!each.reason.empty()) deviation["reason"] = each.reason;
-    deviations.push_back(std::move(deviation));
-  }
-  Json json{{"run", describe(run)},
-            {"command", run.plan.command},
-            {"environment", to_json(run.plan.environment)},
-            {"working_directory", run.plan.working_directory},
-            {"files", files},
-            {"log", run.plan.log_path},
-            {"steps_file", run.plan.steps_path},
-            {"deviations", deviations},
-            {"remarks", run.plan.remarks},
-            {"prediction", suite::forecast_to_json(known)},
-            {"cleanup_command", run.plan.cleanup_command},
-            {"result", run.plan.result_path},
-            {"config_hash", run.config_hash}};
-  if (!run.default_choice.empty()) json["default_choice"] = run.default_choice;
-  if (run.installation) json["installation"] = *run.installation;
-  if (run.framework_version) json["framework_version"] = *run.framework_version;
-  if (const std::string checked = suite::list_checked(run); !checked.empty()) json["checked_against"] = checked;
-  return json;
-}
 
 std::string comment_lines(const std::string& text) {
   std::string comments;
@@ -78,19 +45,19 @@ ExitStatus print_plan(const suite::SuitePlan& suite, const LayoutPlans& layouts,
   for (const Problem& problem : suite::list_unchecked_versions(suite)) log_warning(to_string(problem));
   for (const Problem& problem : suite::find_misfits(suite, machine, planner)) log_warning(to_string(problem));
   for (const Problem& problem : suite::find_doubtful_fits(suite, machine, planner)) log_warning(to_string(problem));
-  Json list = Json::array();
+  std::vector<suite::document::PlannedTraining> list;
   if (!session.json)
     print_result(comment_lines(suite::render_default_choice(suite)) + comment_lines(suite::render_adaptations(suite)) +
                  comment_lines(suite::render_layout_plans(layouts)));
   for (const suite::PlannedRun& run : suite.runs) {
     const suite::Forecast known = suite::forecast(run, machine, planner);
     if (session.json) {
-      list.push_back(with_plan(plan_to_json(run, known), run, layouts));
+      list.push_back(suite::document::describe_planned(run, known, layouts));
       continue;
     }
     print_result(suite::render_dry_run(run, known, session.verbose) + "\n");
   }
-  if (session.json) print_result(print_json(list));
+  if (session.json) print_result(print_json(to_json(list)));
   return ExitStatus::done;
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
+#include "cli/documents.h"
 #include "config/experiment.h"
-#include "text/json.h"
 
 namespace tprimat::cli {
 
@@ -9,6 +9,6 @@ namespace tprimat::cli {
 // peaks of each platform, each training (strategy, then model, then platform) with its layout, the names of logs and
 // results (platform, then framework, then model), and the path of each model's Primus file. What is not known, and a
 // training whose layout cannot run, is absent.
-Json resolve_config(const suite::Experiment& experiment);
+document::ResolvedConfig resolve_config(const suite::Experiment& experiment);
 
 }  // namespace tprimat::cli

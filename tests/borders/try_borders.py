@@ -94,7 +94,7 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         tree = pathlib.Path(scratch) / "tree"
         tree.mkdir()
-        for name in ("src", "cmake", "configs", "data", "frameworks", "CMakeLists.txt"):
+        for name in ("src", "cmake", "configs", "data", "frameworks", "python", "CMakeLists.txt"):
             copy = shutil.copytree if (sources / name).is_dir() else shutil.copy
             copy(sources / name, tree / name)
         for name in ("tests", "bench"):  # not what is tried

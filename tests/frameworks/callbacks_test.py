@@ -343,9 +343,9 @@ class Lightning(InFolder):
 @unittest.skipIf(paths.missing("setuptools"), "setuptools is not installed: pip install setuptools")
 class Installation(InFolder):
     def test_pip_installs_the_package_alone(self):
-        shutil.copytree(paths.SOURCES, self.folder / "frameworks")
+        shutil.copytree(paths.SOURCES, self.folder / "python")
         pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "-q", "--no-index"]
-        done = subprocess.run([*pip, "--no-build-isolation", "--no-deps", "--target", "site", "./frameworks"],
+        done = subprocess.run([*pip, "--no-build-isolation", "--no-deps", "--target", "site", "./python"],
                               cwd=self.folder, capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
         modules = sorted(path.name for path in (self.folder / "site" / "tprimat").glob("*.py"))

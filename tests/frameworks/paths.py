@@ -9,7 +9,7 @@ import tempfile
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
-SOURCES = HERE.parent.parent / "frameworks"
+SOURCES = HERE.parent.parent / "python"
 sys.path[:0] = [str(SOURCES), str(HERE.parent / "parity")]
 from chosen_python import SKIPPED, lacks, missing_packages as missing, use_chosen_python  # noqa: E402, of the folder just added
 

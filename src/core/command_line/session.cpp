@@ -14,6 +14,7 @@
 #include "base/printable.h"
 #include "command_line/options.h"
 #include "command_line/terminal.h"
+#include "text/json.h"
 
 namespace tprimat {
 namespace {
@@ -33,27 +34,42 @@ int finish_output(int status) {
   return to_int(ExitStatus::work_failed);
 }
 
-int answer_words(const ParsedWords& words) {
+bool asks_for_json(const std::vector<std::string>& words) {
+  const auto end = std::find(words.begin(), words.end(), "--");
+  return std::find(words.begin(), end, "--json") != end;
+}
+
+// The errors as sentences; with --json, then for programs too, in one line of stderr that begins with {"errors".
+int report_errors(const Session& session, const std::vector<Problem>& problems, ExitStatus status) {
+  for (const Problem& problem : problems) log_error(to_string(problem));
+  if (asks_for_json(session.words)) {
+    Json errors = Json::array();
+    for (const Problem& problem : problems)
+      errors.push_back(Json{{"problem", problem.what}, {"place", problem.where}, {"remedy", problem.hint}});
+    write_stderr(print_json_line(Json{{"errors", errors}, {"exit_status", to_int(status)}}) + "\n");
+  }
+  return to_int(status);
+}
+
+int answer_words(const Session& session, const ParsedWords& words) {
   if (words.refusal.empty()) {
     print_result(words.answer);
     return finish_output(to_int(ExitStatus::done));
   }
-  log_error(words.refusal);
-  return to_int(ExitStatus::usage);
+  const size_t end = words.refusal.find("\n  ");
+  const std::string remedy = end == std::string::npos ? "" : words.refusal.substr(end + 3);
+  return report_errors(session, {{words.refusal.substr(0, end), "", remedy}}, ExitStatus::usage);
 }
 
 int run_action(const Session& session) {
   try {
     return to_int(session.action());
   } catch (const Error& error) {
-    for (const Problem& problem : error.problems()) log_error(to_string(problem));
-    return to_int(error.status());
+    return report_errors(session, error.problems(), error.status());
   } catch (const std::bad_alloc&) {
-    log_error("out of memory");
-    return to_int(ExitStatus::work_failed);
+    return report_errors(session, {{"out of memory", "", ""}}, ExitStatus::work_failed);
   } catch (const std::exception& error) {
-    log_error(std::string("unexpected: ") + error.what());
-    return to_int(ExitStatus::work_failed);
+    return report_errors(session, {{std::string("unexpected: ") + error.what(), "", ""}}, ExitStatus::work_failed);
   }
 }
 
@@ -97,7 +113,7 @@ int run_program(const Program& program, int argc, char** argv) {
   session.words.insert(session.words.begin(), name);
   program.add_verbs(parser.root(), session);
   const ParsedWords words = parser.parse(argc, argv);
-  if (!words.names_a_verb) return answer_words(words);
+  if (!words.names_a_verb) return answer_words(session, words);
   configure_log(log_settings_for(session));
   const int status = finish_output(run_action(session));
   if (status != to_int(ExitStatus::done)) program.after_failure(status);

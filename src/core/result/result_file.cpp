@@ -16,6 +16,7 @@
 #include "text/format.h"
 #include "text/json_fields.h"
 #include "text/json_object_printer.h"
+#include "text/json_schema.h"
 
 namespace tprimat {
 namespace {
@@ -313,17 +314,14 @@ std::string result_file_name(const RunResult& result, const ResultNaming& naming
 }
 
 std::string print_schema() {
-  Json schema = {
-      {"$schema", "https://json-schema.org/draft/2020-12/schema"},
-      {"$id", "tprimat/result/1"},
-      {"title", "TensorPrimat result"},
-      {"description", "One training run, from launch to exit. A figure that is not known is absent or null, never 0."}};
-  const Json fields = json_schema<RunResult>();
-  for (const auto& [key, value] : fields.items()) schema[key] = value;
-  schema["properties"]["schema_version"] = {{"const", k_schema_version}, {"description", "version of this schema"}};
-  schema["properties"]["platform"]["enum"].push_back(nullptr);  // a log that does not say
-  schema["required"].push_back("platform");
-  return print_json(schema);
+  const SchemaHead head{
+      "result.schema.json", "TensorPrimat result",
+      "One training run, from launch to exit. A figure that is not known is absent or null, never 0."};
+  Json fields = json_schema<RunResult>();
+  fields["properties"]["schema_version"] = {{"const", k_schema_version}, {"description", "version of this schema"}};
+  fields["properties"]["platform"]["enum"].push_back(nullptr);  // a log that does not say
+  fields["required"].push_back("platform");
+  return print_json(name_types(head, std::move(fields), Further::allowed));
 }
 
 std::optional<RunResult> read_current_result(std::string_view text) {

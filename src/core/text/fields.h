@@ -33,6 +33,15 @@ constexpr auto field_list(Fields... fields) {
   return [=](auto&& visit) { (visit(fields), ...); };
 }
 
+// The fields of a base, then further ones.
+template <class Base, class... Fields>
+constexpr auto extend_fields(Fields... fields) {
+  return [=](auto&& visit) {
+    Base::fields()(visit);
+    (visit(fields), ...);
+  };
+}
+
 template <class S>
 concept Described = requires { S::fields(); };
 

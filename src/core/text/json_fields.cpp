@@ -50,9 +50,34 @@ void read_text(const Json& json, const Place& place, std::string& value) {
   value = json.text();
 }
 
-Json object_schema(Json&& properties, Json&& required) {
-  return Json{{"type", "object"}, {"properties", std::move(properties)}, {"required", std::move(required)}};
+namespace {
+
+// "... [with T = tprimat::GroupedRate<tprimat::Measured>; ...]" -> "GroupedRateMeasured".
+std::string read_type(std::string_view function) {
+  function.remove_prefix(function.find("T = ") + 4);
+  std::string name;
+  size_t word = 0;  // where the part behind the last :: began
+  for (const char c : function.substr(0, function.find_first_of(";]"))) {
+    if (c == ':')
+      name.resize(word);
+    else if (c == '<' || c == '>' || c == ' ' || c == ',')
+      word = name.size();
+    else
+      name += c;
+  }
+  return name;
 }
+
+}  // namespace
+
+Json object_schema(std::string_view function, Json&& properties, Json&& required) {
+  return Json{{"title", read_type(function)},
+              {"type", "object"},
+              {"properties", std::move(properties)},
+              {"required", std::move(required)}};
+}
+
+Json nullable_schema(Json&& schema) { return Json{{"anyOf", Json::array({std::move(schema), leaf_schema("null")})}}; }
 
 Json leaf_schema(const char* type) { return Json{{"type", type}}; }
 

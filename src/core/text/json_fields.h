@@ -10,6 +10,7 @@
 #include "text/enum_names.h"
 #include "text/fields.h"
 #include "text/json.h"
+#include "text/json_members.h"
 
 // Structs with a field list to and from JSON, and their JSON Schema. Include from .cpp files only. The code for a
 // member depends on its type alone and is compiled once per type.
@@ -31,6 +32,8 @@ template <class T>
 struct IsMap<std::map<std::string, T>> : std::true_type {};
 template <NamedEnum E, class T>
 struct IsMap<std::map<E, T>> : std::true_type {};
+template <class T>
+struct IsMap<OrderedMap<T>> : std::true_type {};
 
 // The location of a value; its text is built only for errors.
 struct Place {
@@ -50,7 +53,8 @@ void read_number(const Json& json, const Place& place, double& value);
 int64_t read_whole(const Json& json, const Place& place);  // also one that is written as a fraction
 void read_text(const Json& json, const Place& place, std::string& value);
 
-Json object_schema(Json&& properties, Json&& required);
+Json object_schema(std::string_view function, Json&& properties, Json&& required);
+Json nullable_schema(Json&& schema);
 Json leaf_schema(const char* type);
 void describe(Json& properties, std::string_view key, std::string_view doc, Json&& schema);
 
@@ -177,7 +181,7 @@ Json struct_schema() {
     using Member = std::decay_t<decltype(std::declval<T>().*each.member)>;
     describe_member<Member>(properties, required, each.key, each.doc);
   });
-  return object_schema(std::move(properties), std::move(required));
+  return object_schema(__PRETTY_FUNCTION__, std::move(properties), std::move(required));
 }
 
 template <class T>
@@ -208,6 +212,8 @@ Json to_json(const T& value) {
     Json object = Json::object();
     for (const auto& [key, item] : value) object[json_detail::key_text(key)] = to_json(item);
     return object;
+  } else if constexpr (NullableValue<T>) {
+    return value ? to_json(*value) : Json(nullptr);
   } else if constexpr (std::is_floating_point_v<T>) {
     return json_detail::number_or_null(value);
   } else {
@@ -258,7 +264,8 @@ void find_unknown_keys(const Json& json, const std::string& path, std::vector<st
   }
 }
 
-// JSON Schema (draft 2020-12) of T, with each field's doc as its description. Non-optional fields are required.
+// JSON Schema (draft 2020-12) of T, with each field's doc as its description. Non-optional fields are required. The
+// title of an object is the name of its struct; name_types() of json_schema.h makes definitions of these.
 template <class T>
 Json json_schema() {
   if constexpr (Described<T>) {
@@ -271,6 +278,8 @@ Json json_schema() {
     Json schema{{"type", "object"}, {"additionalProperties", json_schema<typename T::mapped_type>()}};
     if constexpr (NamedEnum<typename T::key_type>) schema["propertyNames"] = json_schema<typename T::key_type>();
     return schema;
+  } else if constexpr (NullableValue<T>) {
+    return json_detail::nullable_schema(json_schema<typename T::value_type>());
   } else if constexpr (std::is_same_v<T, bool>) {
     return json_detail::leaf_schema("boolean");
   } else if constexpr (std::is_floating_point_v<T>) {

@@ -106,6 +106,16 @@ struct SplitSummary {
                       field("epochs", &S::epochs, "epochs that these samples take"));
   }
 };
+
+// `tprimat data info` and `tprimat data make` as JSON.
+struct DatasetReport : DatasetSummary {
+  std::optional<std::vector<SplitSummary>> splits;
+
+  static constexpr auto fields() {
+    return extend_fields<DatasetSummary>(field("splits", &DatasetReport::splits, "each split; absent: not asked for"));
+  }
+};
+
 struct SplitQuestion {
   std::string weights;
   int64_t sequence_length = 0;     // 0: samples are not asked about

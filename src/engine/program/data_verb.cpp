@@ -13,7 +13,7 @@
 #include "data/token_source.h"
 #include "program/verbs.h"
 #include "spec/train_spec.h"
-#include "text/json.h"
+#include "text/json_fields.h"
 
 namespace tprimat::engine {
 namespace {
@@ -45,9 +45,8 @@ ExitStatus print_info(const Session& session, const InfoOptions& options) {
     splits = summarise_splits(options.prefix, {options.split, options.sequence_length, options.samples});
   const DatasetSummary summary = summarise_dataset(options.prefix);
   if (session.json) {
-    Json json = to_json(summary);
-    if (!splits.empty()) json["splits"] = to_json(splits);
-    print_result(print_json(json));
+    print_result(
+        print_json(to_json(DatasetReport{summary, splits.empty() ? std::nullopt : std::optional(std::move(splits))})));
   } else {
     print_result(render_text(field_table(summary)));
     if (!splits.empty()) print_result("\n" + render_splits(splits));

@@ -86,4 +86,17 @@ OwnResultsReport report_own_results(const std::vector<OwnObservation>& observed,
                                     const ParameterSet* before = nullptr);
 std::string render_own_results(const OwnResultsReport& report);
 
+// What `tprimat plan --validate` and `--calibrate` print as JSON.
+struct PlanValidation : ValidationReport {
+  std::optional<OwnResultsReport> results;  // absent: none was named
+
+  static constexpr auto fields() {
+    using V = PlanValidation;
+    return field_list(field("tables", &V::tables, "each table of published measurements"),
+                      field("together", &V::together, "quantiles of the errors over the rows of all tables"),
+                      field("ranking", &V::ranking, "ranking quality over the sweeps of all tables"),
+                      field("results", &V::results, "errors on results of trainings; absent: no result was given"));
+  }
+};
+
 }  // namespace tprimat::planner

@@ -42,13 +42,6 @@ struct ValidationReport {
   std::vector<PlannedTable> tables;
   std::vector<PlanErrors> together;
   RankingQuality ranking;
-
-  static constexpr auto fields() {
-    using V = ValidationReport;
-    return field_list(field("tables", &V::tables, "each table"),
-                      field("together", &V::together, "quantiles of the errors of all rows"),
-                      field("ranking", &V::ranking, "over the sweeps of all tables"));
-  }
 };
 ValidationReport make_validation_report(std::vector<PlannedTable> tables);
 std::string render_plan_validation(const ValidationReport& report, bool every_row);

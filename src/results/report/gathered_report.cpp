@@ -79,28 +79,4 @@ std::string render_gathered(const GatheredReport& report, bool all) {
   return text;
 }
 
-Json gathered_to_json(const GatheredReport& report) {
-  Json taken = Json::array(), passed_over = Json::array(), places = Json::array();
-  for (const GatheredFile& gathered : report.taken) {
-    std::vector<ExtractedFile> one = {gathered.file};
-    Json entry = extracted_files_to_json(one).front();
-    const RunResult& result = gathered.file.result;
-    entry["place"] = gathered.place;
-    entry["model"] = gathered.model;
-    entry["model_because"] = gathered.model_because;
-    if (result.framework) entry["framework"] = std::string(enum_name(*result.framework));
-    if (result.platform) entry["platform"] = std::string(enum_name(*result.platform));
-    const Json source = run_result_to_json(result)["source"];
-    if (source.contains("assumed")) entry["assumed"] = source["assumed"];
-    taken.push_back(std::move(entry));
-  }
-  for (const auto& [path, why] : report.passed_over) passed_over.push_back({{"file", path}, {"why", why}});
-  for (const SearchedPlace& place : report.places) {
-    Json entry = {{"name", place.name}, {"folder", place.folder}, {"exists", place.exists}, {"logs", place.logs}};
-    if (!place.incomplete.empty()) entry["incomplete"] = place.incomplete;
-    places.push_back(std::move(entry));
-  }
-  return {{"taken", taken}, {"passed_over", passed_over}, {"places", places}};
-}
-
 }  // namespace tprimat::results

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "report/log_report.h"
-#include "text/json.h"
 
 namespace tprimat::results {
 
@@ -27,8 +26,6 @@ struct GatheredReport {
   std::vector<std::pair<std::string, std::string>> passed_over;  // path, and why
   std::vector<SearchedPlace> places;
 };
-
-Json gathered_to_json(const GatheredReport& report);
 
 // A table of the runs; then of each log who states what, and where its result is; then the files that were passed over.
 // `all`: every one of these, else the first twenty.

@@ -240,24 +240,6 @@ std::string name_fact(const std::string& key) {
   return printable(key);
 }
 
-Json file_to_json(const ExtractedFile& file) {
-  Json entry = {{"file", file.path}};
-  if (!file.why_nothing.empty()) {
-    entry["nothing"] = file.why_nothing;
-    return entry;
-  }
-  entry["result"] = file.result_path;
-  entry["format"] = file.result.source.format.value_or("");
-  entry["status"] = std::string(enum_name(file.result.status));
-  if (file.result.status_reason) entry["status_reason"] = *file.result.status_reason;
-  if (const auto& time = file.result.time_to_train; time && time->has_time())
-    entry["time_to_train_seconds"] = *time->seconds;
-  if (file.result.performance_metrics) entry["steps"] = file.result.performance_metrics->total_steps;
-  if (file.result.statistics) entry["median_step_time_seconds"] = file.result.statistics->median;
-  entry["figures"] = to_json(list_figures(file.result));
-  return entry;
-}
-
 }  // namespace
 
 std::vector<std::pair<std::string, std::string>> describe_assumed(const RunResult& result) {
@@ -321,12 +303,6 @@ void drop_series(ExtractedFile& file) {
   if (!result.loss_values.empty()) result.loss_values = {last_loss};
   result.reported.reset(), result.steps.reset(), result.events.reset(), result.effective_config.reset();
   result.step_telemetry.reset();
-}
-
-Json extracted_files_to_json(const std::vector<ExtractedFile>& files) {
-  Json list = Json::array();
-  for (const ExtractedFile& file : files) list.push_back(file_to_json(file));
-  return list;
 }
 
 std::string render_extracted_files(const std::vector<ExtractedFile>& files) {

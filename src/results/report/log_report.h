@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "result/run_result.h"
-#include "text/json.h"
 
 namespace tprimat::results {
 
@@ -22,8 +21,6 @@ struct ExtractedFile {
 };
 
 void drop_series(ExtractedFile& file);  // except for the last loss
-
-Json extracted_files_to_json(const std::vector<ExtractedFile>& files);
 
 // A table of the runs, then each file without a result, with the reason.
 std::string render_extracted_files(const std::vector<ExtractedFile>& files);

@@ -13,8 +13,6 @@ inline constexpr size_t k_report_width = 118;  // of sentences; tables may be wi
 std::string render_terminal(const Comparison& comparison, bool colour, size_t width = k_report_width);
 std::string render_markdown(const Comparison& comparison);
 Json comparison_to_json(const Comparison& comparison);
-Json gate_to_json(const GateResult& result);
-Json skipped_to_json(const std::vector<SkippedFile>& files);
 std::string render_csv(
     const Comparison& comparison);  // one line per participant: facts, then every metric with its interval
 

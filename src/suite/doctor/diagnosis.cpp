@@ -6,8 +6,8 @@
 
 #include "base/error.h"
 #include "doctor/checks.h"
+#include "text/enum_names.h"
 #include "text/format.h"
-#include "text/json_fields.h"
 
 namespace tprimat::suite {
 namespace {
@@ -73,15 +73,11 @@ std::string render_diagnosis(const MachineDiagnosis& diagnosis, bool brief) {
   return summarise(diagnosis) + "\n" + (table.rows.empty() ? "" : "\n" + render_text(table));
 }
 
-Json diagnosis_to_json(const MachineDiagnosis& diagnosis, const DoctorFacts& facts) {
-  Json counts = Json::object();
+document::Diagnosis document::describe_diagnosis(const MachineDiagnosis& diagnosis, const DoctorFacts& facts) {
+  Diagnosis described{summarise(diagnosis), diagnosis.worst(), facts.platform(), {}, diagnosis.findings};
   for (const auto& [severity, name] : EnumNames<MachineSeverity>::values)
-    counts[std::string(name)] = diagnosis.count(severity);
-  return {{"summary", summarise(diagnosis)},
-          {"worst", enum_name(diagnosis.worst())},
-          {"platform", enum_name(facts.platform())},
-          {"counts", counts},
-          {"findings", to_json(diagnosis.findings)}};
+    described.counts[severity] = static_cast<int64_t>(diagnosis.count(severity));
+  return described;
 }
 
 ExitStatus exit_status_of(const MachineDiagnosis& diagnosis) {

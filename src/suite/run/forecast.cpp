@@ -300,19 +300,6 @@ std::string describe_memory(const Forecast& forecast) {
   return text + ": " + list_parts(*forecast.memory);
 }
 
-Json forecast_to_json(const Forecast& forecast) {
-  if (!forecast.memory) return Json{{"not_predicted", forecast.missing}};
-  Json json{{"memory_bytes", forecast.memory->total()}, {"bytes", Json::object()}};
-  for (const auto& [name, bytes] : forecast.memory->parts()) json["bytes"][name] = bytes;
-  if (forecast.workload.shape.experts) json["expert_load"] = planner::load_of_fullest_rank(forecast.workload);
-  if (!forecast.device) return json;
-  if (forecast.device->ranks > 1) json["all_ranks_bytes"] = forecast.needed;
-  json["device_bytes"] = forecast.device->bytes;
-  json["device_source"] = forecast.device->source;
-  json["fits"] = forecast.fits();
-  return json;
-}
-
 TimedMachine find_timed_machine(const PlannedRun& run, const MachineFacts& machine,
                                 const std::optional<PeakInfo>& peak) {
   const planner::SpecWorkload read = planner::workload_of(run.spec, run.framework, run.platform);

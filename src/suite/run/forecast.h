@@ -8,7 +8,6 @@
 #include "planner/spec_workload.h"
 #include "run/suite_context.h"
 #include "run/suite_plan.h"
-#include "text/json.h"
 
 namespace tprimat::suite {
 
@@ -65,7 +64,6 @@ std::string print_planned_layout(const PlannedRun& run);
 
 // "the heaviest rank needs 0.61 GB of 16.40 GB (this machine's memory): moments 0.21 GB, weights 0.14 GB"
 std::string describe_memory(const Forecast& forecast);
-Json forecast_to_json(const Forecast& forecast);
 
 // The machine whose step times the planner predicts for a run: a processor of that peak, or the GPU of the run. Its
 // layout does not matter.

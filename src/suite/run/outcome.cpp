@@ -7,7 +7,6 @@
 #include "result/metric_text.h"
 #include "result/metrics.h"
 #include "text/format.h"
-#include "text/json_fields.h"
 
 namespace tprimat::suite {
 namespace {
@@ -170,15 +169,6 @@ std::string render_report(const SuiteReport& report) {
   const std::string profiles = render_profiles(report.profiles);
   if (report.outcomes.empty()) return profiles + sentences;
   return render_text(table) + (sentences.empty() ? "" : "\n" + sentences) + (profiles.empty() ? "" : "\n" + profiles);
-}
-
-Json report_to_json(const SuiteReport& report) {
-  Json unavailable = Json::array();
-  for (const Problem& problem : report.unavailable) unavailable.push_back(to_string(problem));
-  Json json{{"interrupted", report.interrupted}, {"runs", to_json(report.outcomes)}, {"unavailable", unavailable}};
-  for (const Problem& problem : report.skipped) json["skipped"].push_back(to_string(problem));
-  if (!report.profiles.empty()) json["profiles"] = to_json(report.profiles);
-  return json;
 }
 
 }  // namespace tprimat::suite

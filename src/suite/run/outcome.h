@@ -101,6 +101,5 @@ ExitStatus exit_status_of(const SuiteReport& report);
 
 // One row per run, then one sentence per run that did not complete.
 std::string render_report(const SuiteReport& report);
-Json report_to_json(const SuiteReport& report);
 
 }  // namespace tprimat::suite

@@ -29,8 +29,15 @@ bool has_one_type(const Json& value, const Json& types) {
   return false;
 }
 
+const Json& resolve(const Json& schema) {
+  static const Json document = parse_json(print_schema(), "schema");
+  const std::string prefix = "#/$defs/";
+  return schema.contains("$ref") ? document["$defs"][schema["$ref"].text().substr(prefix.size())] : schema;
+}
+
 // The few words of JSON Schema that ours uses, read independently of the code that wrote it.
-void check_against(const Json& schema, const Json& value, const std::string& where, std::vector<std::string>& faults) {
+void check_against(const Json& named, const Json& value, const std::string& where, std::vector<std::string>& faults) {
+  const Json& schema = resolve(named);
   if (schema.contains("type") && !has_one_type(value, schema["type"])) faults.push_back(where + ": wrong type");
   if (schema.contains("const") && value != schema["const"]) faults.push_back(where + ": not the constant");
   if (schema.contains("enum") && std::find(schema["enum"].begin(), schema["enum"].end(), value) == schema["enum"].end())

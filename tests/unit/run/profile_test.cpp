@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "run/profile_window.h"
+#include "run/suite_document.h"
 #include "suite_fixture.h"
 #include "text/json.h"
 
@@ -159,7 +160,7 @@ TEST_F(ProfileTest, LeavesATraceAndItsSummaryAndNoRate) {
   EXPECT_EQ(record["last_step"], 15);
   EXPECT_EQ(record["summary"]["host"]["calls"], 1);
   EXPECT_EQ(print_json(record).find("tokens_per_second"), std::string::npos);
-  EXPECT_EQ(report_to_json(report)["profiles"].size(), 1u);
+  EXPECT_EQ(document::describe_report(report).profiles.value().size(), 1u);
   EXPECT_EQ(render_report(report).find("tokens"), std::string::npos);
 }
 

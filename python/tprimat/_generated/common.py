@@ -1,0 +1,278 @@
+"""What several outputs of tprimat have in common."""
+
+# Written by scripts/generate_dataclasses.py; do not edit.
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from tprimat.record import Record
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConventionLine(Record):
+    """TFLOP/s and MFU by each convention."""
+
+    convention: Literal[
+        "full", "causal", "6n", "6n_matmul", "experts_dense", "6n_total", "recompute_selective", "recompute_full"
+    ]
+    """name"""
+    meaning: str
+    """what it counts"""
+    flops_per_token: float
+    """forward and backward"""
+    tflops_per_gpu: float
+    """at the claim's rate"""
+    mfu: float
+    """the same over the dense peak"""
+    counts_model_alone: bool
+    """false of conventions that count more than the model's own FLOPs"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExpectedRate(Record):
+    """By planner and published runs together, tokens/s per GPU."""
+
+    middle: float
+    """tokens/s per GPU"""
+    low: float
+    """80 % of such trainings lie between this"""
+    high: float
+    """and this"""
+    basis: str
+    """what it rests on"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishedStanding(Record):
+    """Against published runs of its kind."""
+
+    mfu: float
+    """of the run: causal model FLOPs over the dense peak"""
+    best_mfu: float
+    """best of the published runs of its kind, counted alike"""
+    share: float
+    """the run's MFU / the best"""
+    rows: int
+    """published runs of the same GPU, precision and kind, of like size"""
+    best_id: str
+    """the best one's row: tprimat published show ID"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NearRun(Record):
+    """Published runs with the most similar settings, nearest first."""
+
+    id: str
+    """of the row: tprimat published show ID"""
+    model: str
+    """as published"""
+    gpu: str
+    """part"""
+    source: str
+    """of the row"""
+    tokens_per_second_per_gpu: float
+    """published"""
+    mfu: float
+    """causal model FLOPs over the dense peak"""
+    differences: tuple[str, ...]
+    """of its settings from the claim's"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Suspicion(Record):
+    """Mistakes that would explain the figure, most likely first."""
+
+    mistake: Literal[
+        "sparse_peak", "recompute_counted", "other_convention", "experts_dense", "aggregate_for_gpu", "node_for_gpu",
+        "double_length", "fp8_as_bf16", "adapters_as_full", "balanced_routing", "fraction_as_percent", "divided_twice",
+        "in_thousands", "unexplained"
+    ]
+    """name of the mistake: docs/claim.md"""
+    sentence: str
+    """what it means here"""
+    factor: float
+    """stated figure / figure without the mistake"""
+    tokens_per_second_per_gpu: float
+    """without the mistake"""
+    mfu: float
+    """without the mistake: causal model FLOPs over the dense peak"""
+    likelihood: float
+    """weight among the explanations and a right claim, 0 to 1"""
+    from_contradiction: bool
+    """two figures of the claim contradict each other by this factor"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClaimReport(Record):
+    """Each stated training rate of the tables, judged."""
+
+    line: int | None = None
+    """line in the table, from 1; absent: a single claim"""
+    model: str
+    """as stated"""
+    gpu: str
+    """part"""
+    framework: str
+    """as stated; empty: not stated"""
+    gpus: int
+    """number of GPUs; 0: not stated"""
+    sequence_length: int
+    """tokens"""
+    precision: Literal["bf16", "fp16", "fp8", "fp4", "fp32"]
+    """of the matrix products"""
+    missing: str | None = None
+    """why the claim is not judged"""
+    verdict: Literal["typical", "record", "suspicious", "impossible"] | None = None
+    """typical, record, suspicious or impossible"""
+    reason: str
+    """of the verdict"""
+    slow: bool
+    """below the expected range"""
+    tokens_per_second_per_gpu: float
+    """that the claim means"""
+    mfu: float
+    """causal model FLOPs over the dense peak"""
+    from_: str = field(metadata={"key": "from"})
+    """stated figure that gives the rate"""
+    limit_mfu: float
+    """highest MFU that the GPU's matrix products allow"""
+    limit_basis: str
+    """what the limit rests on"""
+    conventions: tuple[ConventionLine, ...]
+    """TFLOP/s and MFU by each convention"""
+    expected: ExpectedRate | None = None
+    """by planner and published runs together, tokens/s per GPU"""
+    planned: ExpectedRate | None = None
+    """by the planner alone"""
+    layout: str | None = None
+    """layout behind the planner's figure"""
+    not_predicted: str | None = None
+    """why the planner gives no figure"""
+    standing: PublishedStanding | None = None
+    """against published runs of its kind"""
+    rank: int | None = None
+    """among these; 1: faster than all"""
+    nearest: tuple[NearRun, ...]
+    """published runs with the most similar settings, nearest first"""
+    suspicions: tuple[Suspicion, ...]
+    """mistakes that would explain the figure, most likely first"""
+    notes: tuple[str, ...]
+    """what else to know"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedRow(Record):
+    """What the planner predicts."""
+
+    line: int
+    """line in the file, from 1"""
+    model: str
+    """as printed"""
+    kind: str
+    """dense, sparse or adapters"""
+    gpu: str
+    """GPU in the planner's list"""
+    vendor: str
+    """of the GPU"""
+    program: str
+    """framework family"""
+    precision: str
+    """of the matrix products"""
+    gpus: int
+    """number of GPUs"""
+    parameters: float
+    """model parameters"""
+    layout: str
+    """number of GPUs and parallel layout"""
+    predicted: float | None = None
+    """tokens/s per GPU"""
+    published: float | None = None
+    """tokens/s per GPU"""
+    error: float | None = None
+    """predicted step time over published step time, minus 1"""
+    low: float | None = None
+    """lower end of the 80 % interval, as a factor of the predicted step time"""
+    high: float | None = None
+    """its upper end"""
+    basis: str
+    """measured rows behind the interval"""
+    memory_error: float | None = None
+    """predicted bytes over published bytes, minus 1"""
+    activation_error: float | None = None
+    """the same for activations alone"""
+    minutes: float | None = None
+    """predicted time to the task's target quality, minutes"""
+    published_minutes: float | None = None
+    """time to train of the submission, minutes"""
+    minutes_error: float | None = None
+    """predicted over published time to train, minus 1"""
+    fits: bool | None = None
+    """the layout is predicted to fit into memory"""
+    ran: bool | None = None
+    """the published run fit into memory"""
+    settings: tuple[str, ...]
+    """settings beside layout and precision"""
+    assumptions: tuple[str, ...]
+    """assumed inputs, missing from the row"""
+    weak: str | None = None
+    """reason to leave the row out of fits"""
+    missing: str | None = None
+    """reason for a missing prediction"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured(Record):
+    """The measurement."""
+
+    fastest_seconds: float
+    """one repetition in the fastest window"""
+    median_seconds: float
+    """one repetition in the median window"""
+    relative_noise: float
+    """1.4826 x median absolute deviation / median of the windows"""
+    windows: int
+    """windows measured"""
+    ended_by: Literal["noise", "time"]
+    """noise: the windows agreed; time: the time limit was reached before"""
+    cpu_share: float
+    """share of the threads' time that the system gave to this process"""
+    slowed: bool
+    """the second half was over 5 % slower than the first: throttled or disturbed"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GemmRate(Record):
+    """Rate of each shape."""
+
+    name: str
+    """which product"""
+    pass_: Literal["forward", "dgrad", "wgrad"] = field(metadata={"key": "pass"})
+    """forward, or the gradient of the input (dgrad) or of the weights (wgrad)"""
+    m: int
+    """rows of the left matrix and the result"""
+    n: int
+    """columns of the right matrix and the result"""
+    k: int
+    """columns of the left matrix, rows of the right one"""
+    flops_per_second: float
+    """2·m·n·k per product, in the fastest window"""
+    measured: Measured
+    """the measurement"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GemmPeak(Record):
+    """Rate of each product."""
+
+    precision: Literal["fp32", "bf16", "fp16", "int8"]
+    """number format of the inputs"""
+    flops_per_second: float
+    """of the fastest shape"""
+    cpu_share: float
+    """share of the threads' time that the system gave; below 0.95 other work disturbed"""
+    how: str
+    """rule of the measurement"""
+    shapes: tuple[GemmRate, ...]
+    """rate of each shape"""

@@ -1,0 +1,147 @@
+"""Finds the program tprimat, calls it, and reads its answer."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import sysconfig
+import threading
+from dataclasses import dataclass
+from typing import IO, Any
+
+from tprimat.errors import MissingComponent, Problem, TimeLimitReached, make_error
+
+SECONDS_TO_STOP = 5.0  # for the program to stop what it started and to write results
+SECONDS_UNTIL_SIGNAL = 3.0  # on Ctrl-C a terminal signals the program too; a second signal would hurry it
+
+
+def find_program() -> str:
+    """TPRIMAT_PROGRAM, else the program that was installed with this package, else that of PATH."""
+    named = os.environ.get("TPRIMAT_PROGRAM")
+    if named:
+        found = shutil.which(named)
+        if found is None:
+            raise MissingComponent(Problem(f"there is no program {named}", "TPRIMAT_PROGRAM",
+                                           "name the program, or unset the variable"))
+        return found
+    for folder in program_folders():
+        program = folder / "tprimat"
+        if program.is_file() and os.access(program, os.X_OK):
+            return str(program)
+    found = shutil.which("tprimat")
+    if found is None:
+        raise MissingComponent(Problem("there is no program tprimat", "PATH",
+                                       "pip install tprimat, or put its folder into PATH, or name it in TPRIMAT_PROGRAM"))
+    return found
+
+
+def program_folders() -> list[pathlib.Path]:
+    """Where pip puts programs: of this environment if the package is in it, and of `pip install --target`."""
+    package = pathlib.Path(__file__).resolve().parent
+    folders = [package.parent / "bin"]
+    libraries = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
+    if str(package.parent) in {str(pathlib.Path(each).resolve()) for each in libraries}:
+        folders.insert(0, pathlib.Path(sysconfig.get_path("scripts")))
+    return folders
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a call printed: `data` is its JSON, None where it printed none."""
+
+    status: int
+    data: Any
+    problems: list[Problem]
+
+
+def call_program(words: list[str], progress: bool = False, time_limit: float | None = None) -> Answer:
+    """Runs `tprimat WORDS` to its end. With `progress`, what it tells on stderr appears in ours as it comes."""
+    child = subprocess.Popen([find_program(), *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, text=True, encoding="utf-8", errors="replace")
+    assert child.stdout is not None and child.stderr is not None
+    told: list[str] = []
+    reader = threading.Thread(target=follow, args=(child.stderr, told, progress), daemon=True)
+    reader.start()
+    text, status = wait_for(child, child.stdout, time_limit, words)
+    reader.join()
+    return Answer(status, parse_output(text), read_problems(told))
+
+
+def wait_for(child: subprocess.Popen[str], stdout: IO[str], time_limit: float | None, words: list[str]) -> tuple[str, int]:
+    printed: list[str] = []
+    collector = threading.Thread(target=lambda: printed.append(stdout.read()), daemon=True)
+    collector.start()
+    try:
+        status = child.wait(time_limit)
+    except subprocess.TimeoutExpired:
+        stop(child, signal.SIGTERM, 0.0)
+        raise TimeLimitReached(Problem(f"tprimat {words[0]} took longer than {time_limit:g} s", "time_limit",
+                                       "give it more time, or less work")) from None
+    except KeyboardInterrupt:
+        stop(child, signal.SIGINT, SECONDS_UNTIL_SIGNAL)
+        raise
+    finally:
+        if child.poll() is None:
+            child.kill()
+            child.wait()
+    collector.join()
+    return "".join(printed), status
+
+
+def stop(child: subprocess.Popen[str], how: signal.Signals, patience: float) -> None:
+    """Asks, after a while tells, and at last forces the program to end. It ends what it started."""
+    for seconds, action in ((patience, how), (SECONDS_TO_STOP, signal.SIGTERM)):
+        try:
+            child.wait(seconds)
+            return
+        except subprocess.TimeoutExpired:
+            child.send_signal(action)
+    try:
+        child.wait(SECONDS_TO_STOP)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        child.wait()
+
+
+def follow(stderr: IO[str], told: list[str], progress: bool) -> None:
+    for line in stderr:
+        told.append(line)
+        if progress and not is_errors(line):
+            sys.stderr.write(line)
+            sys.stderr.flush()
+
+
+def is_errors(line: str) -> bool:
+    return line.startswith('{"errors":')
+
+
+def parse_output(text: str) -> Any:
+    try:
+        return json.loads(text) if text.strip() else None
+    except ValueError:
+        return None
+
+
+def read_problems(told: list[str]) -> list[Problem]:
+    """The program's own line of errors (--json); of a program that was killed, its last lines."""
+    for line in reversed(told):
+        if is_errors(line):
+            return [Problem(each["problem"], each["place"], each["remedy"]) for each in json.loads(line)["errors"]]
+    errors = [line.removeprefix("error: ").strip() for line in told if line.startswith("error: ")]
+    return [Problem(each) for each in errors]
+
+
+def require(answer: Answer, words: list[str], output: Any = None) -> None:
+    """Raises what the exit status stands for, unless it is 0."""
+    if answer.status == 0:
+        return
+    if answer.status == 130:
+        raise KeyboardInterrupt
+    ended = f"ended by signal {-answer.status}" if answer.status < 0 else f"ended with exit status {answer.status}"
+    problems = answer.problems or [Problem(f"tprimat {words[0]} {ended}")]
+    raise make_error(answer.status, problems, output)

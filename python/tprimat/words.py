@@ -1,0 +1,72 @@
+"""Keyword options as words of the command line."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any, Union
+
+from tprimat.errors import InputError, Problem
+
+Place = Union[str, "os.PathLike[str]"]
+Amount = Union[float, int, str]
+Whole = Union[int, str]
+One = Union[str, int, float, "os.PathLike[str]"]
+Values = Union[One, Iterable[One], Mapping[str, Any]]
+
+
+def make_words(command: str, options: Mapping[str, Any]) -> list[str]:
+    """--kebab-case for snake_case. True is a flag; None and False leave an option out. The words of a list go where the
+    option takes a list, else the option is repeated; a mapping is a list of NAME=VALUE."""
+    from tprimat._generated.options import SEPARATORS
+
+    known = SEPARATORS[command]
+    words: list[str] = []
+    for name, value in options.items():
+        if name not in known:
+            raise InputError(Problem(f"tprimat.{command.split()[0]} has no option '{name}'", name, suggest(name, known)))
+        if value is None or value is False:
+            continue
+        words += write_option(name, value, known[name])
+    return words
+
+
+def suggest(name: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(name, list(known), 2)
+    near += [each for each in known if name in each.split("_") and each not in near]
+    return "did you mean " + " or ".join(f"'{each}'" for each in near[:2]) + "?" if near else \
+        "its options are " + ", ".join(known)
+
+
+def write_option(name: str, value: Any, separator: str | None) -> list[str]:
+    option = "--" + name.replace("_", "-")
+    if separator == "?":
+        return [option] if value is True else [f"{option}={write_value(value)}"]
+    if value is True:
+        if separator is not None:
+            raise InputError(Problem(f"option '{name}' needs a value", name, ""))
+        return [option]
+    if separator is None and not isinstance(value, (str, os.PathLike)):
+        raise InputError(Problem(f"option '{name}' is a flag, not {value!r}", name, "give it True or False"))
+    values = list_values(value)
+    if separator:
+        return [option, separator.join(values)] if values else []
+    return [word for each in values for word in (option, each)]
+
+
+def list_values(value: Any) -> list[str]:
+    if isinstance(value, Mapping):
+        return [f"{key}={write_value(each)}" for key, each in value.items()]
+    if isinstance(value, (str, int, float, os.PathLike)):
+        return [write_value(value)]
+    return [write_value(each) for each in value]
+
+
+def write_value(value: Any) -> str:
+    """As YAML and the command line write it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(write_value(each) for each in value) + "]"
+    return os.fspath(value) if isinstance(value, os.PathLike) else str(value)
