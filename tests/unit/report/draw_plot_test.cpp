@@ -89,8 +89,14 @@ TEST_F(DrawPng, ShowsWhyAProgramFails) {
 }
 
 TEST(Gnuplot, QuotesCannotBeEscaped) {
-  EXPECT_EQ(quote_gnuplot("a'b"), "'a''b'");
-  EXPECT_EQ(quote_gnuplot("a\nsystem('x')"), "'a system(''x'')'");
+  EXPECT_EQ(quote_gnuplot("'a'b"), R"(''."'".'a'."'".'b')");
+  EXPECT_EQ(quote_gnuplot("a\nsystem('x')"), R"('a system('."'".'x'."'".')')");
+}
+
+TEST(Gnuplot, GetsOnlyCharactersThatItsFontHas) {
+  const std::string script = render_gnuplot(lay_out(hostile_picture()));
+  EXPECT_EQ(script.find("加"), std::string::npos);
+  EXPECT_NE(script.find("8 x □□□"), std::string::npos);
 }
 
 // The programs themselves are the judges of what they are given.
@@ -119,11 +125,18 @@ TEST(Gnuplot, DrawsThem) {
     expect_drawn("gnuplot input >image", render_gnuplot(lay_out(picture)), "");
 }
 
+// The tests' own Python packages, or the machine's.
+std::string find_matplotlib() {
+  for (const std::string python : {TPRIMAT_SOURCE_DIR "/build/python/bin/python3", "python3"})
+    if (std::system((python + " -c 'import matplotlib' 2>/dev/null").c_str()) == 0) return python;
+  return "";
+}
+
 TEST(Matplotlib, DrawsThem) {
-  if (std::system("python3 -c 'import matplotlib' 2>/dev/null") != 0)
-    GTEST_SKIP() << "matplotlib is missing: apt-get install python3-matplotlib";
-  for (const Picture& picture : pictures_to_draw())
-    expect_drawn("python3 draw.py input image", render_shapes(lay_out(picture)), std::string(matplotlib_script()));
+  const std::string python = find_matplotlib();
+  if (python.empty()) GTEST_SKIP() << "matplotlib is missing: apt-get install python3-matplotlib";
+  for (const Picture& picture : {pictures_to_draw().front(), damaged_picture()})
+    expect_drawn(python + " draw.py input image", render_shapes(lay_out(picture)), std::string(matplotlib_script()));
 }
 
 }  // namespace

@@ -25,7 +25,8 @@ inline constexpr int k_no_matplotlib = 77;
 
 inline constexpr double k_png_scale = 1.5;  // pixels per point
 
-// For gnuplot: in single quotes, in which it has neither escapes nor substitution.
+// For gnuplot: in single quotes, in which it has neither escapes nor substitution. A quote of the text is a string of
+// its own: gnuplot 5.4 misreads a doubled one at the beginning.
 std::string quote_gnuplot(const std::string& text);
 
 }  // namespace tprimat::results

@@ -1,5 +1,8 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "base/printable.h"
 #include "report/plots/backends.h"
 #include "report/plots/style.h"
 #include "text/format.h"
@@ -45,6 +48,24 @@ void add_shape(Script& script, const Disc& disc) {
     script.add(row, "1:2:3", "circles fs empty border " + paint_line(disc.stroke, disc.width, {}));
 }
 
+// Whether DejaVu Sans has it. gnuplot's stand-in for a missing character is as large as the image.
+bool has_glyph(char32_t code) {
+  constexpr std::pair<char32_t, char32_t> k_covered[] = {
+      {0x20, 0x2e9}, {0x300, 0x34f}, {0x384, 0x525}, {0x2010, 0x205f}, {0x2190, 0x22ff}};
+  return std::ranges::any_of(k_covered, [&](const auto& range) { return code >= range.first && code <= range.second; });
+}
+
+std::string replace_missing(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const Utf8Character character = decode_utf8(text);
+    const size_t bytes = std::max<size_t>(1, character.bytes);
+    out += has_glyph(character.code) ? text.substr(0, bytes) : "□";
+    text.remove_prefix(bytes);
+  }
+  return out;
+}
+
 void add_shape(Script& script, const Label& text) {
   constexpr double k_middle = 0.36;  // of the size: gnuplot centres a label on its height
   const double up = k_middle * text.size, x = text.at.x - (text.is_upright ? 0 : up),
@@ -52,7 +73,7 @@ void add_shape(Script& script, const Label& text) {
   const char* align = text.align == Align::start ? "left" : text.align == Align::end ? "right" : "center";
   script.labels +=
       fmt::format("set label {} at {:.2f},{:.2f} {}{} front font 'DejaVu Sans{},{:.3g}' textcolor rgb '{}'\n",
-                  quote_gnuplot(text.text), x, y, align, text.is_upright ? "" : " rotate by 90",
+                  quote_gnuplot(replace_missing(text.text)), x, y, align, text.is_upright ? "" : " rotate by 90",
                   text.is_bold ? ":Bold" : "", text.size, text.colour);
 }
 
@@ -60,7 +81,7 @@ void add_shape(Script& script, const Label& text) {
 
 std::string quote_gnuplot(const std::string& text) {
   std::string quoted = "'";
-  for (const char c : printable(text)) quoted += c == '\'' ? "''" : std::string(1, c);
+  for (const char c : printable(text)) quoted += c == '\'' ? "'.\"'\".'" : std::string(1, c);
   return quoted + '\'';
 }
 
