@@ -63,7 +63,7 @@ AxisTicks linear_ticks(const Axis& axis, const Range& range, int max_steps) {
   const double largest = std::max(std::fabs(range.low), std::fabs(range.high));
   for (double place = std::ceil(range.low / step - 1e-9); place * step <= range.high + 1e-9 * step; place += 1) {
     ticks.at.push_back(place * step + 0.0);  // no -0
-    ticks.labels.push_back(label_of(ticks.at.back(), step, largest, axis.is_shortened));
+    ticks.labels.push_back(label_of(ticks.at.back(), step, largest, false));
   }
   return ticks;
 }

@@ -19,7 +19,6 @@ Range data_range(const Panel& panel, bool is_y) {
     for (const Point& point : series.points) {
       if (!is_drawable(point.x, panel.x.scale) || !is_drawable(point.y, panel.y.scale)) continue;
       range.include(is_y ? point.y : point.x, scale);
-      if (is_y) range.include(point.low, scale), range.include(point.high, scale);
     }
   return range;
 }
@@ -159,7 +158,7 @@ std::string label_of(const Axis& axis) {
 
 AxisTicks y_ticks(const Panel& panel, double height) {
   constexpr double k_line = 2.2 * k_tick_size;
-  const Axis axis = panel.bars.empty() ? panel.y : Axis{.is_shortened = panel.y.is_shortened};
+  const Axis axis = panel.bars.empty() ? panel.y : Axis{};
   const Range range = y_range(panel, height);
   const AxisMap map{range, axis.scale, height, 0};
   return choose_ticks(axis, range, [&](const AxisTicks& ticks) {

@@ -52,37 +52,13 @@ double clamp_y(double value, const Chart& chart) {
   return std::clamp(chart.y(value), chart.axes.top, chart.axes.bottom);
 }
 
-bool has_interval(const Point& point, const Chart& chart) {
-  return chart.x.contains(point.x) && is_drawable(point.low, chart.y.scale) && is_drawable(point.high, chart.y.scale);
-}
-
-void draw_band(Drawing& drawing, const Series& series, const Chart& chart) {
-  std::vector<Place> above, below;
-  const auto finish = [&] {
-    if (above.size() > 1) {
-      above.insert(above.end(), below.rbegin(), below.rend());
-      drawing.shapes.emplace_back(Path{.places = above, .is_closed = true, .fill = pale_colour_of(series.look)});
-    }
-    above.clear(), below.clear();
-  };
-  for (const Point& point : series.points) {
-    if (!has_interval(point, chart)) {
-      finish();
-      continue;
-    }
-    above.push_back({chart.x(point.x), clamp_y(point.high, chart)});
-    below.push_back({chart.x(point.x), clamp_y(point.low, chart)});
-  }
-  finish();
-}
-
-void draw_interval(Drawing& drawing, const Point& point, const Chart& chart, const std::string& colour) {
-  if (!has_interval(point, chart)) return;
-  const double x = chart.x(point.x), low = clamp_y(point.low, chart), high = clamp_y(point.high, chart);
+void draw_interval(Drawing& drawing, const Bar& bar, const Chart& chart) {
+  if (!is_drawable(bar.low) || !is_drawable(bar.high)) return;
+  const double x = chart.x(bar.at), low = clamp_y(bar.low, chart), high = clamp_y(bar.high, chart);
   for (const auto& ends : {std::array<Place, 2>{{{x, low}, {x, high}}},
                            {{{x - k_cap, low}, {x + k_cap, low}}},
                            {{{x - k_cap, high}, {x + k_cap, high}}}})
-    drawing.shapes.emplace_back(Path{.places = {ends[0], ends[1]}, .stroke = colour, .width = 1.5});
+    drawing.shapes.emplace_back(Path{.places = {ends[0], ends[1]}, .stroke = k_bar_end_colour, .width = 1.5});
 }
 
 // All of a short series, else eight, at other places than those of the next series; and each point without a neighbour.
@@ -113,13 +89,12 @@ void draw_bar(Drawing& drawing, const Bar& bar, const Chart& chart) {
   drawing.shapes.emplace_back(Path{.places = {{left, from}, {left, to}, {right, to}, {right, from}},
                                    .is_closed = true,
                                    .fill = colour_of(bar.look)});
-  draw_interval(drawing, {bar.at, bar.value, bar.low, bar.high}, chart, k_bar_end_colour);
+  draw_interval(drawing, bar, chart);
 }
 
 void draw_series(Drawing& drawing, const Series& series, const Chart& chart) {
   std::vector<std::optional<Place>> places;
   for (const Point& point : series.points) places.push_back(place_of(point, chart));
-  if (series.has_band) draw_band(drawing, series, chart);
   if (series.has_line) {
     Path style{.stroke = colour_of(series.look), .width = series.look.is_grey ? k_reference_width : k_line_width};
     style.dashes = series.is_dotted ? std::vector<double>{2, 3} : dashes_of(series.look);
@@ -128,7 +103,6 @@ void draw_series(Drawing& drawing, const Series& series, const Chart& chart) {
   for (size_t i = 0; i < places.size(); ++i) {
     if (!places[i]) continue;
     const Point& point = series.points[i];
-    if (!series.has_band) draw_interval(drawing, point, chart, colour_of(series.look));
     if (is_marked(series, places, i) && chart.x.contains(point.x) && chart.y.contains(point.y))
       drawing.shapes.push_back(draw_mark(series.look, *places[i], k_mark_radius, series.marks == Marks::hollow));
   }

@@ -17,7 +17,6 @@ struct Axis {
   std::optional<double> low = {}, high = {};  // its ends; absent: from the data
   std::vector<double> ticks = {};             // absent: round values
   bool is_whole = false;                      // only whole numbers are labelled
-  bool is_shortened = false;                  // 25k and 1.5M for large numbers, as on every logarithmic axis
   bool has_grid = false;
 };
 
@@ -28,7 +27,7 @@ struct Look {
 };
 
 struct Point {
-  double x = NAN, y = NAN, low = NAN, high = NAN;  // low and high: its interval
+  double x = NAN, y = NAN;
 };
 
 enum class Marks { none, some, all, hollow };
@@ -39,11 +38,10 @@ struct Series {
   std::vector<Point> points = {};  // a point that cannot be drawn breaks the line
   bool has_line = true;
   Marks marks = Marks::some;
-  bool has_band = false;  // intervals as a band instead of bars
   bool is_dotted = false;
 };
 
-// On a linear axis, from 0. Its labels stand over it: the second below the first.
+// On a linear axis, from 0. `low` and `high`: its interval. Its labels stand over it: the second below the first.
 struct Bar {
   double at = 0, width = 0.6, value = NAN, low = NAN, high = NAN;
   Look look = {};

@@ -22,20 +22,11 @@ struct Corners {
 };
 constexpr std::array<Corners, 4> k_corners = {{{0, 0}, {4, 45}, {3, -90}, {4, 0}}};
 
-std::string mix(int colour, double share) {
-  const auto part = [&](int shift) {
-    return static_cast<int>(share * ((colour >> shift) & 0xff) + (1 - share) * 0xff + 0.5);
-  };
-  return fmt::format("#{:02x}{:02x}{:02x}", part(16), part(8), part(0));
-}
-
 int code_of(const Look& look) { return look.is_grey ? 0x8c8c8c : k_colours[look.index % k_colours.size()]; }
 
 }  // namespace
 
-std::string colour_of(const Look& look) { return mix(code_of(look), 1); }
-
-std::string pale_colour_of(const Look& look) { return mix(code_of(look), 0.25); }
+std::string colour_of(const Look& look) { return fmt::format("#{:06x}", code_of(look)); }
 
 std::vector<double> dashes_of(const Look& look) {
   return look.is_grey ? std::vector<double>{} : k_dashes[look.index % k_dashes.size()];

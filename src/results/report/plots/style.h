@@ -15,7 +15,6 @@ inline constexpr const char *k_text_colour = "#1a1a1a", *k_faint_colour = "#5959
                             *k_background = "#ffffff";
 
 std::string colour_of(const Look& look);
-std::string pale_colour_of(const Look& look);  // of bands, mixed with white
 std::vector<double> dashes_of(const Look& look);
 
 // A mark of its shape around a place; hollow from the ninth participant on, or where asked.
