@@ -28,7 +28,8 @@ OWN_ROWS = (r"printf 'model\tseq\tgpu\tn_gpus\tframework\tprecision\tgbs\tmbs\tt
             r"Llama3 70b\t8192\tH100\t64\tNeMo\tBF16\t128\t1\t4\t4\t1200\n' > own.tsv; ")
 FAKE_PIP = ("mkdir bin; printf '#!/bin/sh\\nmkdir -p $3/bin $3/lib/python3/site-packages/transformers-9.9.dist-info\\n"
             'printf "#!/bin/sh\\\\n" > $3/bin/pip\\nchmod +x $3/bin/pip\\n'
-            "cp $3/bin/pip $3/bin/python\\n' > bin/python3; chmod +x bin/python3; PATH=$PWD/bin:$PATH TPRIMAT_FRAMEWORKS=$PWD/made ")
+            "cp $3/bin/pip $3/bin/python\\n' > bin/python3; chmod +x bin/python3; "
+            "PATH=$PWD/bin:$PATH TPRIMAT_FRAMEWORKS=$PWD/made ")
 TINY = "--config $CASES/tiny.yaml -q"
 TRACE = ('echo \'{"traceEvents": [{"ph": "X", "cat": "kernel", "name": "gemm_a", "pid": 0, "ts": 100, "dur": 10, '
          '"args": {"device": 0}}]}\' > t.json; ')

@@ -311,8 +311,8 @@ class PublishedListOptions(CallOptions, total=False):
     sort: Values
 
 
-# By command: what separates the words of a list. Empty: each repeats the option; None: it takes no
-# value; ?: its value may be left out.
+# By command: what separates the words of a list. Empty: each repeats the option; None: it takes
+# no value; ?: its value may be left out.
 SEPARATORS: dict[str, dict[str, str | None]] = {
     "run": {
         "set": "",
