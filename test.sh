@@ -9,8 +9,10 @@
 #                        kernels compiled for the GPUs of both vendors (and tested where there is one), what is carried to
 #                        a GPU, longer fuzzing
 #   ./test.sh --stage S  one stage alone, as a hosted CI has a job for each: release, asan, tidy, tsan, amd or fuzz, which
-#                        --all consists of; or dev (each source and each header alone, without precompiled headers,
-#                        warnings are errors)
+#                        --all consists of; dev (each source and each header alone, without precompiled headers,
+#                        warnings are errors); aarch64 (everything compiled for 64-bit Arm, unit tests in QEMU); or
+#                        packages (builds them with all that they contain, 25 minutes, and installs them on bare
+#                        systems, as root)
 #   ./test.sh --again    also when nothing changed since the last pass
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
@@ -25,8 +27,8 @@ while [ $# -gt 0 ]; do
     --all) all=yes ;;
     --again) again=yes ;;
     --stage)
-      [[ " release asan tidy tsan amd fuzz dev " == *" ${2:-} "* ]] ||
-        fail "--stage is one of release, asan, tidy, tsan, amd, fuzz, dev, not '${2:-}'"
+      [[ " release asan tidy tsan amd fuzz dev aarch64 packages " == *" ${2:-} "* ]] ||
+        fail "--stage is one of release, asan, tidy, tsan, amd, fuzz, dev, aarch64, packages, not '${2:-}'"
       stage=$2 all=yes again=yes
       shift
       ;;
@@ -83,12 +85,17 @@ ahead_of_tests() {
 # Whatever went wrong there is said when the stage itself builds.
 join_ahead() { [ -z "$ahead" ] || wait "$ahead" || true; }
 
-# count COMMAND...: as one test, whose output is shown where it fails.
+# count COMMAND...: as one test, whose output is shown where it fails. Exit status 77: it could not run.
 count() {
-  local log
+  local log status=0
   log=$(basename "$1")
   log=build/${log%.*}.log
-  if "$@" >"$log" 2>&1; then passed=$((passed + 1)); else failed=$((failed + 1)); tail -n 100 "$log" >&2; fi
+  "$@" >"$log" 2>&1 || status=$?
+  case $status in
+    0) passed=$((passed + 1)) ;;
+    77) skipped=$((skipped + 1)) && tail -n 1 "$log" ;;
+    *) failed=$((failed + 1)) && tail -n 100 "$log" >&2 ;;
+  esac
 }
 
 trap 'kill $(jobs -p) 2>/dev/null || true' EXIT
@@ -172,6 +179,28 @@ stage_fuzz() {
 stage_dev() {
   build dev all sanitized_tests all_verify_interface_header_sets
   test_preset dev -L 'unit|layer'
+}
+
+# Alone it takes as many minutes as ./test.sh: no part of --all.
+stage_aarch64() {
+  install_dependencies aarch64
+  scripts/aarch64_root.sh
+  build aarch64 tprimat tprimat-train tprimat_mpi emulated_tests
+  test_preset aarch64 -L emulated
+  local log=build/aarch64/Testing/Temporary/LastTest.log
+  grep '^skipped under QEMU: ' "$log" || true
+  awk '/^[a-z_]+: [0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$/ { passed += $2; failed += $4; skipped += $6 }
+    END { printf "in QEMU: %d passed, %d failed, %d skipped\n", passed, failed, skipped }' "$log"
+}
+
+stage_packages() {
+  local each
+  scripts/package.sh wheel
+  for each in tests/packages/*.sh; do
+    [ -x "$each" ] || continue  # what the others source
+    progress "Testing packages: $(basename "$each" .sh)"
+    count "$each"
+  done
 }
 
 # The long stages one after the other, each built beside the tests of the one before.

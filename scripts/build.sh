@@ -22,22 +22,68 @@ listed() {
     awk -v wanted="${1:+[$1]}" '/^\[/ { group = $1; next } NF && group == wanted { print $1 }'
 }
 
+instead_of_building="install the finished program, which needs no compiler: python3 -m pip install tprimat (docs/install.md)"
+
+# lowest_version PACKAGE: what dependencies.txt asks for, (>= 3.24) in its reason; else nothing.
+lowest_version() { sed -n "s/^$1 .*(>= \([0-9.]*\)).*/\1/p" dependencies.txt; }
+
+# is_too_old PACKAGE VERSION: an unknown version is not.
+is_too_old() {
+  local lowest
+  lowest=$(lowest_version "$1")
+  [ -n "$lowest" ] && [ -n "$2" ] && dpkg --compare-versions "$2" lt "$lowest"
+}
+
 missing_packages() {
-  local package
+  local package state
   listed "$@" | while read -r package; do
-    dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || echo "$package"
+    state=$(dpkg-query -W -f='${Status} ${Version}' "$package" 2>/dev/null) || state=
+    [[ "$state" == 'install ok installed'* ]] && ! is_too_old "$package" "$(cut -s -d' ' -f4 <<<"$state")" || echo "$package"
   done
 }
 
+# unavailable_packages PACKAGE...: those that this system's apt does not have, or only in a version that is too old.
+unavailable_packages() {
+  local package candidate
+  for package; do
+    candidate=$(LC_ALL=C apt-cache policy "$package" 2>/dev/null | sed -n 's/^ *Candidate: *//p')
+    if [ -z "$candidate" ] || [ "$candidate" = '(none)' ]; then
+      echo "$package"
+    elif is_too_old "$package" "$candidate"; then
+      echo "$package $(lowest_version "$package") (it has $candidate)"
+    fi
+  done
+}
+
+os_name() { (. "${TPRIMAT_OS_RELEASE:-/etc/os-release}" && echo "$PRETTY_NAME") 2>/dev/null || echo "this system"; }
+
+# Before minutes of downloads: what cannot be had here.
+require_available() {
+  local lacking
+  lacking=$(unavailable_packages "$@" | paste -sd, | sed 's/,/, /g')
+  [ -z "$lacking" ] || fail "$(os_name) lacks packages that the build needs: $lacking. Build on Debian 12, Ubuntu 24.04 or later (on Ubuntu with the component universe), or $instead_of_building"
+}
+
+# A password can only be asked for on a terminal.
+can_be_root() { [ "$(id -u)" -eq 0 ] || { command -v sudo >/dev/null && { sudo -n true 2>/dev/null || [ -t 0 ]; }; }; }
+
 # install_dependencies [GROUP]
 install_dependencies() {
-  command -v apt-get >/dev/null || fail "this script installs Debian packages; elsewhere install what dependencies.txt lists, then: cmake --preset release && cmake --build --preset release"
+  command -v apt-get >/dev/null || fail "this script installs packages of Debian and Ubuntu, and $(os_name) has no apt-get. Install what dependencies.txt lists, then: cmake --preset release && cmake --build --preset release; or $instead_of_building"
   local packages
-  packages=$(missing_packages "$@")
+  packages=$(missing_packages "$@" | paste -sd' ')
   [ -n "$packages" ] || return 0
-  progress "Installing $(echo "$packages" | wc -w) packages: $(echo $packages)"
-  [ "$(id -u)" -eq 0 ] || command -v sudo >/dev/null || fail "run this as root, or install sudo"
+  # shellcheck disable=SC2086
+  if ! can_be_root; then
+    [ -z "$(apt-cache policy cmake 2>/dev/null)" ] || require_available $packages
+    fail "$(wc -w <<<"$packages") packages are missing, and to install them takes root or sudo. Ask an administrator to run:
+    apt-get update && apt-get install --no-install-recommends $packages
+or $instead_of_building"
+  fi
+  progress "Installing $(wc -w <<<"$packages") packages: $packages"
   as_root apt-get update -qq || fail "apt-get update failed; is the network there?"
+  # shellcheck disable=SC2086
+  require_available $packages
   # shellcheck disable=SC2086
   DEBIAN_FRONTEND=noninteractive as_root apt-get install -y -qq --no-install-recommends $packages >build/apt.log 2>&1 ||
     fail "apt-get install failed; see build/apt.log"

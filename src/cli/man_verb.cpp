@@ -5,6 +5,7 @@
 
 #include "base/build_info.h"
 #include "base/clock.h"
+#include "base/environment.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/log.h"
@@ -15,6 +16,7 @@
 #include "command_line/output_target.h"
 #include "command_line/suggest_name.h"
 #include "text/format.h"
+#include "text/words.h"
 
 namespace tprimat::cli {
 namespace {
@@ -39,10 +41,15 @@ void require_command(const CommandInfo& program, const std::string& name) {
               "COMMAND", suggest_name(name, names)});
 }
 
+// Today's, or SOURCE_DATE_EPOCH's, by which packages are the same bytes on every day.
+std::string page_date() {
+  const auto epoch = parse_number<int64_t>(read_environment("SOURCE_DATE_EPOCH").value_or(""));
+  const std::string moment = format_utc(epoch ? static_cast<double>(*epoch) : unix_time_seconds());
+  return moment.substr(0, std::string("2026-01-01").size());
+}
+
 void write_page(const CommandInfo& program, const std::string& command, const ManRequest& request) {
-  const std::string page = render_manual_page(
-      program, command,
-      {std::string(build_info().version), utc_timestamp().substr(0, std::string("2026-01-01").size())});
+  const std::string page = render_manual_page(program, command, {std::string(build_info().version), page_date()});
   if (names_stdout(request.output)) return write_stdout(page);
   const std::filesystem::path file = std::filesystem::path(request.output) / manual_page_file(program, command);
   write_file_atomically(file, page, Survives::kill);

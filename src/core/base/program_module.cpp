@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 
@@ -30,6 +32,25 @@ fs::path require_module(const ModuleFile& file) {
                 file.when_missing);
 }
 
+std::string loader_reason() {
+  const char* reason = ::dlerror();
+  return reason != nullptr ? reason : "no reason given";
+}
+
+// For all to see: such a library loads parts of its own, which look for its symbols in the whole process. Never closed.
+void open_first_of(const ModuleFile& file) {
+  std::vector<std::string> reasons;
+  for (const std::string& name : file.libraries) {
+    if (::dlopen(name.c_str(), RTLD_NOW | RTLD_GLOBAL) != nullptr) return;
+    reasons.push_back(loader_reason());
+  }
+  if (reasons.empty()) return;
+  refuse_module(file,
+                fmt::format("{}, but this machine has no {}: {}", file.wanted_for, fmt::join(file.libraries, " or "),
+                            fmt::join(reasons, "; ")),
+                file.when_broken);
+}
+
 }  // namespace
 
 std::optional<fs::path> find_program_module(const std::string& name) {
@@ -42,12 +63,10 @@ std::optional<fs::path> find_program_module(const std::string& name) {
 
 ProgramModule::ProgramModule(ModuleFile file) : file_(std::move(file)) {
   const fs::path path = require_module(file_);
-  library_ = ::dlopen(path.c_str(), RTLD_NOW | (file_.shows_symbols ? RTLD_GLOBAL : RTLD_LOCAL));
-  if (library_ != nullptr) return;
-  const char* reason = ::dlerror();
-  refuse_module(file_,
-                fmt::format("{} cannot be loaded: {}", path.string(), reason != nullptr ? reason : "no reason given"),
-                file_.when_broken);
+  open_first_of(file_);
+  library_ = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library_ == nullptr)
+    refuse_module(file_, fmt::format("{} cannot be loaded: {}", path.string(), loader_reason()), file_.when_broken);
 }
 
 void* ProgramModule::symbol(const char* name) const {

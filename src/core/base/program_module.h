@@ -3,17 +3,18 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace tprimat {
 
 // A part of this program in a separate library, because it needs libraries that most runs do not.
 struct ModuleFile {
-  std::string name;            // "libtprimat_mpi.so"
-  std::string where;           // of its errors: "MPI"
-  std::string wanted_for;      // "this program was started as one rank of several"
-  std::string when_missing;    // how to build it
-  std::string when_broken;     // how to install what it needs
-  bool shows_symbols = false;  // to the libraries that it loads itself
+  std::string name;                         // "libtprimat_mpi.so"
+  std::string where;                        // of its errors: "MPI"
+  std::string wanted_for;                   // "this program was started as one rank of several"
+  std::string when_missing;                 // how to build it
+  std::string when_broken;                  // how to install what it needs
+  std::vector<std::string> libraries = {};  // the first of these that opens has what the module leaves undefined
 };
 
 // The path: beside the program in a build, in ../lib/tprimat when installed.

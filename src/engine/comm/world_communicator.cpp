@@ -23,14 +23,16 @@ namespace {
   throw Error(Problem{what, "MPI", hint}, ExitStatus::missing_component);
 }
 
-// Open MPI loads parts of its own that look for its symbols in the whole process.
+// The module leaves MPI's functions undefined: which Open MPI has them is the machine's matter.
 ModuleFile mpi_module() {
-  return {"libtprimat_mpi.so",
-          "MPI",
-          "this program was started as one rank of several",
-          "install libopenmpi-dev and openmpi-bin, then rebuild: the build puts the module beside the program",
-          "sudo apt-get install openmpi-bin libopenmpi3",
-          true};
+  return {
+      "libtprimat_mpi.so",
+      "MPI",
+      "this program was started as one rank of several",
+      "install libopenmpi-dev and openmpi-bin, then rebuild: the build puts the module beside the program",
+      "install Open MPI 4 or 5 (Debian, Ubuntu: sudo apt-get install openmpi-bin), or start the ranks with torchrun, "
+      "which needs no MPI",
+      {"libmpi.so.40", "libmpi.so"}};
 }
 
 AbortMpi abort_mpi = nullptr;  // set once MPI may be running

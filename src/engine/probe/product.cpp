@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <cstring>
-#include <oneapi/dnnl/dnnl.hpp>
 #include <random>
 #include <unordered_map>
 #include <vector>
@@ -12,6 +11,7 @@
 #include "base/error.h"
 #include "device/arena.h"
 #include "device/element.h"
+#include "ops/cpu/onednn.h"
 
 namespace tprimat::engine {
 namespace {
@@ -68,7 +68,7 @@ dnnl::matmul::primitive_desc describe(const ProductShape& shape, const Types& ty
   const memory::desc output({shape.m, shape.n}, types.output, Layout::ab);
   dnnl::primitive_attr strict;
   strict.set_fpmath_mode(dnnl::fpmath_mode::strict);  // fp32 stays fp32 whatever the environment says
-  return {dnnl::matmul::desc(input, weights, output), strict, engine};
+  return describe_product(engine, input, weights, output, strict);
 }
 
 class DnnlProduct : public Product {
@@ -124,9 +124,14 @@ class DnnlProduct : public Product {
   std::unordered_map<int, memory> arguments_;
 };
 
-bool has_set(dnnl::cpu_isa set) {
+// The names are those of x86; on Arm the same bits stand for the widths of SVE.
+bool has_set([[maybe_unused]] dnnl::cpu_isa set) {
+#if defined(__x86_64__)
   const auto needed = static_cast<int>(set);
   return (static_cast<int>(dnnl::get_effective_cpu_isa()) & needed) == needed;
+#else
+  return false;
+#endif
 }
 
 // oneDNN offers fp16 on a CPU only where it has the instructions, or else a plain loop named "ref".

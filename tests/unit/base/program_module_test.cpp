@@ -47,5 +47,23 @@ TEST(ProgramModule, AFileThatCannotBeLoadedIsNamedWithTheReason) {
   EXPECT_NE(text.find("install what it needs"), std::string::npos) << text;
 }
 
+// libm is everywhere; the module itself is looked for first.
+TEST(ProgramModule, TheFirstLibraryThatOpensServesTheModule) {
+  const fs::path folder = fs::read_symlink("/proc/self/exe").parent_path();
+  const std::string name = "libpart_without_library" + std::to_string(::getpid()) + ".so";
+  std::ofstream(folder / name) << "no library";
+  ModuleFile file = wanted_file(name);
+  file.libraries = {"libno_such_a.so", "libno_such_b.so"};
+  const std::string missing = refusal_of(file);
+  file.libraries = {"libno_such_a.so", "libm.so.6"};
+  const std::string broken = refusal_of(file);
+  fs::remove(folder / name);
+  EXPECT_NE(missing.find("part: a part is wanted, but this machine has no libno_such_a.so or libno_such_b.so: "),
+            std::string::npos)
+      << missing;
+  EXPECT_NE(missing.find("install what it needs"), std::string::npos) << missing;
+  EXPECT_NE(broken.find(name + " cannot be loaded: "), std::string::npos) << broken;
+}
+
 }  // namespace
 }  // namespace tprimat

@@ -70,6 +70,15 @@ TEST(FindLibrary, LooksIntoPythonsPackages) {
   EXPECT_FALSE(contains(library_candidates(k_thing, variables({})), home.library()));
 }
 
+// `pip install` into an environment that is not the active one.
+TEST(FindLibrary, LooksIntoTheEnvironmentOfTheProgramFirst) {
+  const PythonHome home;
+  const auto folders =
+      python_package_folders(variables({{"VIRTUAL_ENV", "/nowhere"}}), home.root() / "lib/tprimat/tprimat-train");
+  ASSERT_FALSE(folders.empty());
+  EXPECT_EQ(folders.front(), home.packages());
+}
+
 // A link in /usr/local/bin to a virtual environment's python3, which is a link to the system's.
 TEST(FindLibrary, LooksWhereALinkToPythonLeads) {
   const PythonHome home;

@@ -58,8 +58,9 @@ void add_package_folders(const fs::path& prefix, std::vector<fs::path>& folders)
 
 }  // namespace
 
-std::vector<fs::path> python_package_folders(const ReadVariable& read) {
+std::vector<fs::path> python_package_folders(const ReadVariable& read, const fs::path& program) {
   std::vector<fs::path> folders;
+  add_package_folders(program.parent_path().parent_path().parent_path(), folders);
   for (const char* variable : {"VIRTUAL_ENV", "CONDA_PREFIX"})
     if (const auto prefix = read(variable)) add_package_folders(*prefix, folders);
   if (const auto path = read("PATH"))
@@ -67,6 +68,11 @@ std::vector<fs::path> python_package_folders(const ReadVariable& read) {
   if (const auto home = read("HOME")) add_package_folders(fs::path(*home) / ".local", folders);
   for (const char* prefix : {"/usr/local", "/usr"}) add_package_folders(prefix, folders);
   return folders;
+}
+
+fs::path own_program() {
+  std::error_code ignored;
+  return fs::read_symlink("/proc/self/exe", ignored);
 }
 
 std::vector<std::string> library_candidates(const WantedLibrary& wanted, const ReadVariable& read) {

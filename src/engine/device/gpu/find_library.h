@@ -23,9 +23,14 @@ struct WantedLibrary {
 // One variable of the environment; nothing when it is not set.
 using ReadVariable = std::function<std::optional<std::string>(const std::string& name)>;
 
-// Folders in which Python keeps packages: of the active environment, of the python3 first in PATH, of the user, of the
-// machine. PyTorch brings the vendors' libraries there.
-std::vector<std::filesystem::path> python_package_folders(const ReadVariable& read);
+// The file of this process's program; empty if /proc is not available.
+std::filesystem::path own_program();
+
+// Folders in which Python keeps packages: of the environment in which `program` is installed
+// (lib/tprimat/tprimat-train), of the active environment, of the python3 first in PATH, of the user, of the machine.
+// Python packages of the vendors' libraries, which PyTorch brings too, lay them there.
+std::vector<std::filesystem::path> python_package_folders(const ReadVariable& read,
+                                                          const std::filesystem::path& program = own_program());
 
 // Where the library may be, in the order in which the places are tried: all places of the first name, then those of the
 // next; a bare name asks the dynamic linker.

@@ -1,9 +1,7 @@
 #include <fmt/format.h>
-#include <oneapi/dnnl/dnnl_version.h>
 
 #include <algorithm>
 #include <array>
-#include <dnnl.hpp>
 #include <map>
 #include <optional>
 #include <string_view>
@@ -14,6 +12,7 @@
 #include "device/parallel.h"
 #include "ops/cpu/bf16_panels.h"
 #include "ops/cpu/bf16_product.h"
+#include "ops/cpu/onednn.h"
 #include "ops/fused_from_parts.h"
 #include "ops/op_table.h"
 #include "ops/reference/matmul.h"
@@ -91,7 +90,7 @@ std::optional<Plan> make_plan(const Problem2d& problem) {
     attributes.set_post_ops(add_to_output);
   }
   try {
-    const dnnl::matmul::primitive_desc description(dnnl::matmul::desc(a, b, c), attributes, cpu_engine());
+    const dnnl::matmul::primitive_desc description = describe_product(cpu_engine(), a, b, c, attributes);
     if (std::string_view(description.impl_info_str()).starts_with("ref")) return std::nullopt;
     return Plan{description, dnnl::matmul(description)};
   } catch (const dnnl::error& error) {
