@@ -111,7 +111,7 @@ emulated_gpus='^layouts\.(tcp\.)?gpu_host|^gpu_(host|module)|^comm\.gpu\.'
 # modules have sanitized tests of their own, more ranks of what few ranks show, and second precisions.
 only_optimised=(
   '_NOT_BUILT$' "$only_in_all" '^parity\.' '^launch\.(slurm|kubernetes)$' '^layouts\.([48]|tcp\.4|resume)$' '^borders\.'
-  '^cli\.(archive|docker|doctor|from_plan|mounted_program|planned_launches|run|run_stops)$'
+  '^frameworks\.(calls|docs)$' '^cli\.(archive|docker|doctor|from_plan|mounted_program|planned_launches|run|run_stops)$'
   '^gpu_host\.(EngineOnGpu\.(NothingOfASkippedStep|GivesTheSameBits)|GpuEngine\.AClockTimes)'
   '^train\.Precisions/FirstGradient\..*/bf16' '^comm\.(mpi|tcp)\.[45]$' '^comm\.gpu\.tcp\.3$'
   '^planner\.PlanValidation\.KeepsItsWord' '^train\.TrainingTest\.(Bf16Tracks|SameSeed|LossFalls|CompactStates|EmulatedFp8)'
