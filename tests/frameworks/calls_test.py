@@ -86,10 +86,6 @@ class Numbers(InFolder):
         self.assertEqual(tprimat.claim("llama3.1_8b", gpu="H100", gpus=64, mfu=170).verdict, "impossible")
         self.assertNotEqual(tprimat.claim("llama3.1_8b", gpu="H100", gpus=64, mfu=45).verdict, "impossible")
 
-    def test_a_probe_of_a_model(self):
-        probe = tprimat.probe(model="tiny", config=str(TINY), progress=False)
-        self.assertEqual(type(probe).__name__, "ModelProbeReport")
-
 
 class Hostile(InFolder):
     """No value becomes an option, or a command."""
