@@ -39,7 +39,7 @@ echo "seconds until pip ended: $(since)"
 export PATH=/environment/bin:$PATH
 tprimat run --quiet >run.txt 2>&1 &
 run=$!
-while ! find output -name 'result.json' 2>/dev/null | grep -q . && kill -0 $run 2>/dev/null; do sleep 0.1; done
+while ! find output -name 'train_*.json' 2>/dev/null | grep -q . && kill -0 $run 2>/dev/null; do sleep 0.1; done
 first=$(since)
 wait $run || { tail -n 40 run.txt; exit 1; }
 echo "seconds until the first result: $first"
