@@ -34,7 +34,7 @@ find /environment ! -type d | sort >/before
 cd /root
 start=$(date +%s.%N)
 since() { date +%s.%N | awk -v start="$start" '{ printf "%.1f", $1 - start }'; }
-/environment/bin/pip install --quiet --no-index --no-compile /root/*.whl
+/environment/bin/pip install --quiet --no-index /root/*.whl
 echo "seconds until pip ended: $(since)"
 export PATH=/environment/bin:$PATH
 tprimat run --quiet >run.txt 2>&1 &
