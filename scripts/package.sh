@@ -124,8 +124,9 @@ make_sdist() {
 
 make_sbom() {
   build_programs
+  install_packing
   progress "Listing what the packages contain"
-  scripts/package/sbom.py "build/$preset" "$packages"
+  build/packing/bin/python scripts/package/sbom.py "build/$preset" "$packages"
 }
 
 make_sums() {

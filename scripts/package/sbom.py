@@ -25,7 +25,6 @@ import licences  # noqa: E402
 TABLE = SOURCE / "scripts/package/spdx_licences.tsv"
 # Of what dependencies.txt names for building and running: what only builds. The rest is used where it is there.
 BUILD_TOOLS = {"g++", "cmake", "ninja-build", "git"}
-MINPACK = pathlib.Path("/usr/share/doc/libcminpack-dev/copyright")
 
 
 def declared_licences():
@@ -124,16 +123,17 @@ def document(build, folder):
         "spdxVersion": "SPDX-2.3", "dataLicense": "CC0-1.0", "SPDXID": "SPDXRef-DOCUMENT", "name": f"tprimat-{version}",
         "documentNamespace": f"https://spdx.org/spdxdocs/tprimat-{version}-{unique}",
         "creationInfo": {"created": created, "creators": ["Tool: tprimat-sbom"]},
-        **contents, "hasExtractedLicensingInfos": [extracted_minpack()]}
+        **contents}
 
 
-def extracted_minpack():
-    """SPDX has no name for the licence of MINPACK: its text goes with the document."""
-    files = [MINPACK, licences.THIRD_PARTY / "cminpack/source/debian/copyright"]
-    text = next((file.read_text(encoding="utf-8") for file in files if file.exists()), None)
-    if text is None:
-        raise licences.Refusal(f"{MINPACK} does not exist, whose text the list of contents has: install libcminpack-dev again")
-    return {"licenseId": "LicenseRef-minpack", "name": "Minpack Copyright Notice", "extractedText": text}
+def problems_of(file):
+    """What the specification's own validator says, where this Python has it (group [wheel] of dependencies.txt)."""
+    try:
+        from spdx_tools.spdx.parser.parse_anything import parse_file
+        from spdx_tools.spdx.validation.document_validator import validate_full_spdx_document
+    except ModuleNotFoundError:
+        return []
+    return [message.validation_message for message in validate_full_spdx_document(parse_file(str(file)))]
 
 
 def main():
@@ -145,8 +145,11 @@ def main():
     except licences.Refusal as refusal:
         sys.exit(f"error: {refusal}")
     target = folder / f"tprimat-{version}.spdx.json"
-    partial = target.with_name(f".{target.name}")
+    partial = target.with_name(f".partial-{target.name}")  # the validator knows formats by the name's end
     partial.write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")
+    problems = problems_of(partial)
+    if problems:
+        sys.exit(f"error: {partial} is not valid SPDX: " + "; ".join(problems))
     partial.replace(target)
     print(f"wrote {target}: {len(written['packages'])} packages")
 
