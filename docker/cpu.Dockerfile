@@ -1,7 +1,8 @@
-# tprimat alone, with its native trainer, on the system that it is made for: tprimat docker build cpu
-FROM debian:12
-COPY dependencies.txt docker/install_packages.sh /opt/tprimat/
-RUN sh /opt/tprimat/install_packages.sh /opt/tprimat/dependencies.txt
+# tprimat alone, with its native trainer: tprimat docker build cpu. Of a package that scripts/package.sh deb has made, in
+# seconds; else built from the sources, in minutes. With the package also on Ubuntu:
+#   docker build --build-arg BASE=ubuntu:22.04 --tag tprimat:cpu --file docker/cpu.Dockerfile .
+ARG BASE=debian:12
+FROM ${BASE}
 COPY . /opt/tprimat/source
-RUN sh /opt/tprimat/source/docker/install_program.sh
+RUN sh /opt/tprimat/source/docker/install_cpu.sh
 ENV OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1

@@ -14,11 +14,6 @@ bool holds_framework(const std::vector<Framework>& frameworks, Framework id) {
   return std::find(frameworks.begin(), frameworks.end(), id) != frameworks.end();
 }
 
-std::string how_to_install(const FrameworkCondition& framework) {
-  if (!can_install(framework.id)) return framework.installing;
-  return fmt::format("{}, or tprimat doctor --install {}", framework.installing, enum_name(framework.id));
-}
-
 constexpr const char* k_code = "framework_unavailable";
 
 void add_missing(bool asked, const std::string& what, const std::string& remedy, AreaFindings& findings) {
@@ -43,7 +38,7 @@ void judge_framework(const FrameworkCondition& framework, const DoctorFacts& fac
     else
       findings.ok(what);
   } else if (!framework.installation) {
-    add_missing(asked, name + " is not installed", how_to_install(framework), findings);
+    add_missing(asked, name + " is not installed", framework.installing, findings);
   } else if (framework.lacking) {
     add_missing(asked, framework.lacking->what, framework.lacking->hint, findings);
   } else {

@@ -157,7 +157,7 @@ FrameworkModule nemo_module() {
       {Platform::nvd, Platform::amd},
       find_nemo,
       plan_nemo,
-      "run in NVIDIA's NeMo container, or run frameworks/setup.sh nemo; on AMD, set PRIMUS_PATH to a checkout of "
+      "run in NVIDIA's NeMo container, or run tprimat doctor --install nemo; on AMD, set PRIMUS_PATH to a checkout of "
       "Primus v26.5 or later, or install Megatron-Bridge 0.3 or later",
       "nemo",
       {Profiler::nsys, Profiler::torch}};

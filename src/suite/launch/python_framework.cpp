@@ -324,7 +324,7 @@ FrameworkModule tran_module() {
   FrameworkModule module = module_of(
       k_tran, "HF Transformers",
       [](const Checkout& checkout) { return find_adapter_environment(k_tran.id, k_tran.package, checkout); }, plan_tran,
-      "run frameworks/setup.sh tran");
+      "run tprimat doctor --install tran");
   module.sets_formats = true;
   module.checked = {"Transformers", {"5.23.0"}, "PyTorch 2.13.0, Accelerate 1.15.0"};
   module.trains_in = [](Precision precision, Platform platform) { return can_train_in(k_tran, precision, platform); };
@@ -336,7 +336,7 @@ FrameworkModule fsdp_module() {
   FrameworkModule module = module_of(
       k_fsdp, "PyTorch FSDP2",
       [](const Checkout& checkout) { return find_adapter_environment(k_fsdp.id, k_fsdp.package, checkout); }, plan_fsdp,
-      "run frameworks/setup.sh fsdp");
+      "run tprimat doctor --install fsdp");
   module.offloads = true;
   module.checked = {"PyTorch", {"2.13.0"}, "Transformers 5.23.0"};
   module.trains_in = [](Precision precision, Platform platform) { return can_train_in(k_fsdp, precision, platform); };
@@ -348,7 +348,7 @@ FrameworkModule deep_module() {
   FrameworkModule module = module_of(
       k_deep, "DeepSpeed",
       [](const Checkout& checkout) { return find_adapter_environment(k_deep.id, k_deep.package, checkout); }, plan_deep,
-      "run frameworks/setup.sh deep");
+      "run tprimat doctor --install deep");
   module.offloads = true;
   module.checked = {"DeepSpeed", {"0.19.8"}, "PyTorch 2.13.0, Transformers 5.23.0"};
   module.trains_in = [](Precision precision, Platform platform) { return can_train_in(k_deep, precision, platform); };

@@ -122,7 +122,7 @@ FrameworkModule tita_module() {
                             {Platform::nvd, Platform::amd, Platform::cpu},
                             find_tita,
                             plan_tita,
-                            "run frameworks/setup.sh tita",
+                            "run tprimat doctor --install tita",
                             "",
                             {Profiler::nsys, Profiler::rocprofv3, Profiler::torch}};
   module.sets_formats = module.offloads = module.takes_arguments = true;

@@ -17,7 +17,7 @@ DoctorFacts machine_with(std::optional<Installation> installation, std::vector<F
        "HF Transformers",
        {Platform::nvd, Platform::cpu},
        std::move(installation),
-       "run frameworks/setup.sh tran",
+       "run tprimat doctor --install tran",
        {}}};
   facts.request.frameworks = std::move(asked);
   return facts;
@@ -28,7 +28,7 @@ TEST(FrameworkChecks, WhatIsNotAskedForMayBeAbsent) {
   const auto found = find_finding(findings, "tran (HF Transformers) is not installed");
   ASSERT_TRUE(found);
   EXPECT_EQ(found->severity, MachineSeverity::note);
-  EXPECT_EQ(found->remedy, "run frameworks/setup.sh tran, or tprimat doctor --install tran");
+  EXPECT_EQ(found->remedy, "run tprimat doctor --install tran");
   EXPECT_TRUE(find_finding(findings, "native (native C++ trainer) 0.1.0, built in"));
 }
 

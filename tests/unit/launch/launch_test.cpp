@@ -201,7 +201,7 @@ TEST_F(PythonFrameworkTest, OneThatIsMissingSaysHowToInstallIt) {
     FAIL() << "was found";
   } catch (const Error& error) {
     EXPECT_EQ(error.status(), ExitStatus::missing_component);
-    EXPECT_EQ(error.problems().front().hint, "run frameworks/setup.sh deep");
+    EXPECT_EQ(error.problems().front().hint, "run tprimat doctor --install deep");
   }
 }
 
