@@ -195,7 +195,7 @@ stage_aarch64() {
 
 stage_packages() {
   local each
-  scripts/package.sh wheel
+  scripts/package.sh wheel deb tar
   for each in tests/packages/*.sh; do
     [ -x "$each" ] || continue  # what the others source
     progress "Testing packages: $(basename "$each" .sh)"
