@@ -30,5 +30,4 @@ foreach(script IN ITEMS postinst prerm postrm)
 endforeach()
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_PRE_BUILD_SCRIPTS ${CMAKE_SOURCE_DIR}/cmake/debian/Finish.cmake)
-set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)  # packs what is built, without building tests first
 include(CPack)

@@ -136,8 +136,12 @@ make_sbom() {
 }
 
 make_sums() {
-  (cd "$packages" && files=$(find . -maxdepth 1 -type f -name "tprimat*[-_]$(project_version)[-.]*" -printf '%P\n' | LC_ALL=C sort) &&
-    [ -n "$files" ] && sha256sum $files >.sums && mv .sums SHA256SUMS) || fail "there are no packages in $packages to sum"
+  local version files
+  version=$(project_version)
+  files=$(cd "$packages" && find . -maxdepth 1 -type f -name "tprimat*[-_]$version[-.]*" -printf '%P\n' | LC_ALL=C sort)
+  [ -n "$files" ] || fail "there is no package of version $version in $packages"
+  # shellcheck disable=SC2086
+  (cd "$packages" && sha256sum $files >.sums && mv .sums SHA256SUMS)
 }
 
 [ $# -gt 0 ] || fail "name what to make: wheel, wheel-nvd, deb, tar, sdist, sbom, sums; see the head of scripts/package.sh"

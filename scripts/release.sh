@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes a release of branch main: tests it, commits and tags the version, and makes its packages in build/packages.
-#   scripts/release.sh VERSION             such as 0.2.0
+#   scripts/release.sh VERSION             such as 1.2.3
 #   scripts/release.sh VERSION --tested    without ./test.sh, where it has just passed
 # Nothing leaves this machine: the last lines say what to push. The version stands in CMakeLists.txt alone, and in the first
 # heading of CHANGELOG.md, `## VERSION (unreleased)`, which gets the date.
@@ -11,7 +11,7 @@ source scripts/build.sh
 
 packages=(wheel wheel-nvd sdist deb tar sbom sums)
 version=${1:-} tested=${2:-}
-[[ "$version" =~ ^[0-9]+\.[0-9]+\.[0-9]+$ ]] || fail "name the version to release, such as 0.2.0: scripts/release.sh VERSION"
+[[ "$version" =~ ^[0-9]+\.[0-9]+\.[0-9]+$ ]] || fail "name the version to release, such as 1.2.3: scripts/release.sh VERSION"
 [ -z "$tested" ] || [ "$tested" = --tested ] || fail "unknown option $tested; see the head of scripts/release.sh"
 
 check_tree() {
