@@ -17,7 +17,7 @@ from typing import IO, Any
 from tprimat.errors import InputError, MissingComponent, Problem, TimeLimitReached, make_error
 
 SECONDS_TO_STOP = 60.0  # for the program to stop what it started and to write results; a second Ctrl-C ends the wait
-SECONDS_UNTIL_SIGNAL = 3.0  # on Ctrl-C a terminal signals the program too; a second signal would hurry it
+SECONDS_UNTIL_SIGNAL = 10.0  # where a terminal has signalled the program too: a second signal hurries it
 
 
 def find_program() -> str:
@@ -96,7 +96,7 @@ def wait_for(child: subprocess.Popen[str], stdout: IO[str], time_limit: float | 
         raise TimeLimitReached(Problem(f"tprimat {words[0]} took longer than {time_limit:g} s", "time_limit",
                                        "give it more time, or less work")) from None
     except KeyboardInterrupt:
-        stop(child, signal.SIGINT, SECONDS_UNTIL_SIGNAL)
+        stop(child, signal.SIGINT, SECONDS_UNTIL_SIGNAL if is_in_foreground() else 0.0)
         raise
     finally:
         if child.poll() is None:
@@ -104,6 +104,14 @@ def wait_for(child: subprocess.Popen[str], stdout: IO[str], time_limit: float | 
             child.wait()
     collector.join()
     return "".join(printed), status
+
+
+def is_in_foreground() -> bool:
+    """Whether Ctrl-C on a terminal reaches us, and with us the program. In a notebook it does not."""
+    try:
+        return os.tcgetpgrp(0) == os.getpgrp()
+    except OSError:
+        return False
 
 
 def stop(child: subprocess.Popen[str], how: signal.Signals, patience: float) -> None:

@@ -4,11 +4,13 @@
   calls_test.py TPRIMAT
 """
 
+import contextlib
 import dataclasses
 import importlib.util
 import json
 import os
 import pathlib
+import pty
 import signal
 import subprocess
 import sys
@@ -253,10 +255,16 @@ class Endings(InFolder):
 
     def start(self, options):
         mark = f"mark-{uuid.uuid4()}"
-        child = subprocess.Popen([sys.executable, "-c", RUN_FOREVER.format(options), str(TINY)], stderr=subprocess.PIPE,
-                                 text=True, env={**os.environ, "PYTHONPATH": str(paths.SOURCES), "CALLS_TEST": mark})
+        child = subprocess.Popen([sys.executable, "-c", RUN_FOREVER.format(options), str(TINY)], stdin=subprocess.DEVNULL,
+                                 stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(paths.SOURCES), "CALLS_TEST": mark})
         self.addCleanup(child.stderr.close)
         return child, mark
+
+    def wait_for_steps(self):
+        end = time.monotonic() + 120
+        while not any(each.stat().st_size for each in self.folder.rglob("*.jsonl")):
+            self.assertLess(time.monotonic(), end, "nothing trains")
+            time.sleep(0.02)
 
     def assert_ended(self, mark):
         end = time.monotonic() + 60
@@ -266,9 +274,8 @@ class Endings(InFolder):
 
     def test_an_interrupted_run(self):
         child, mark = self.start("")
-        for line in child.stderr:  # progress comes while it trains
-            if "step " in line:
-                break
+        self.assertIn("native tiny", child.stderr.readline())  # progress comes while it trains
+        self.wait_for_steps()
         child.send_signal(signal.SIGINT)
         rest = child.stderr.read()
         self.assertNotEqual(child.wait(200), 0)
@@ -277,6 +284,24 @@ class Endings(InFolder):
         [result] = tprimat.load_results("out")
         self.assertEqual(result.status, "interrupted")
         self.assertGreater(len(result.step_times), 0)
+
+    def test_control_c_on_a_terminal(self):
+        mark = f"mark-{uuid.uuid4()}"
+        program, terminal = pty.fork()
+        if program == 0:
+            environment = {**os.environ, "PYTHONPATH": str(paths.SOURCES), "CALLS_TEST": mark}
+            os.execve(sys.executable, [sys.executable, "-c", RUN_FOREVER.format(""), str(TINY)], environment)
+        self.wait_for_steps()
+        os.write(terminal, b"\x03")
+        said = b""
+        with contextlib.suppress(OSError):  # the terminal is gone
+            while more := os.read(terminal, 4096):
+                said += more
+        os.close(terminal)
+        self.assertNotEqual(os.waitpid(program, 0)[1], 0)
+        self.assertIn(b"KeyboardInterrupt", said)
+        self.assert_ended(mark)
+        self.assertEqual([each.status for each in tprimat.load_results("out")], ["interrupted"])
 
     def test_a_run_that_takes_too_long(self):
         child, mark = self.start("time_limit=3, progress=False")
