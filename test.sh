@@ -10,8 +10,9 @@
 #                        a GPU, longer fuzzing
 #   ./test.sh --stage S  one stage alone, as a hosted CI has a job for each: release, asan, tidy, tsan, amd or fuzz, which
 #                        --all consists of; dev (each source and each header alone, without precompiled headers,
-#                        warnings are errors); or packages (builds them with all that they contain, 25 minutes, and
-#                        installs them on bare systems, as root)
+#                        warnings are errors); aarch64 (everything compiled for 64-bit Arm, unit tests in QEMU); or
+#                        packages (builds them with all that they contain, 25 minutes, and installs them on bare
+#                        systems, as root)
 #   ./test.sh --again    also when nothing changed since the last pass
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
@@ -26,8 +27,8 @@ while [ $# -gt 0 ]; do
     --all) all=yes ;;
     --again) again=yes ;;
     --stage)
-      [[ " release asan tidy tsan amd fuzz dev packages " == *" ${2:-} "* ]] ||
-        fail "--stage is one of release, asan, tidy, tsan, amd, fuzz, dev, packages, not '${2:-}'"
+      [[ " release asan tidy tsan amd fuzz dev aarch64 packages " == *" ${2:-} "* ]] ||
+        fail "--stage is one of release, asan, tidy, tsan, amd, fuzz, dev, aarch64, packages, not '${2:-}'"
       stage=$2 all=yes again=yes
       shift
       ;;
@@ -178,6 +179,18 @@ stage_fuzz() {
 stage_dev() {
   build dev all sanitized_tests all_verify_interface_header_sets
   test_preset dev -L 'unit|layer'
+}
+
+# Alone it takes as many minutes as ./test.sh: no part of --all.
+stage_aarch64() {
+  install_dependencies aarch64
+  scripts/aarch64_root.sh
+  build aarch64 tprimat tprimat-train tprimat_mpi emulated_tests
+  test_preset aarch64 -L emulated
+  local log=build/aarch64/Testing/Temporary/LastTest.log
+  grep '^skipped under QEMU: ' "$log" || true
+  awk '/^[a-z_]+: [0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$/ { passed += $2; failed += $4; skipped += $6 }
+    END { printf "in QEMU: %d passed, %d failed, %d skipped\n", passed, failed, skipped }' "$log"
 }
 
 stage_packages() {

@@ -26,6 +26,10 @@ elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   # One binary runs on any x86-64-v2 machine; faster kernels are chosen at run time.
   target_compile_options(tprimat_options INTERFACE -march=x86-64-v2)
 endif()
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
+  # As on x86-64-v2, so that the same sources give the same bits: no products fused with sums, and characters with a sign.
+  target_compile_options(tprimat_options INTERFACE -ffp-contract=off -fsigned-char)
+endif()
 if(TPRIMAT_SANITIZE)
   target_compile_options(tprimat_options INTERFACE
     -fsanitize=${TPRIMAT_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)

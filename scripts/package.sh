@@ -11,8 +11,6 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=scripts/build.sh
 source scripts/build.sh
-# shellcheck source=scripts/gpu.sh
-source scripts/gpu.sh
 
 packages=$PWD/build/packages
 preset=${TPRIMAT_PACKAGE_PRESET:-package}
@@ -53,14 +51,16 @@ make_tar() {
   zstd -q -19 -T1 -f "build/cpack/$name.tar" -o "$packages/$name.tar.zst"
 }
 
-# pack_wheel NAME PRESET: what `cmake --install` lays, as a wheel (scripts/package/wheel.py).
+# pack_wheel NAME PRESET [OPTION...]: what `cmake --install` lays, as a wheel (scripts/package/wheel.py).
 pack_wheel() {
-  local name=$1 installed=build/cpack/$1 log=build/$1-wheel.log
+  local name=$1 preset=$2 installed=build/cpack/$1 log=build/$1-wheel.log
+  shift 2
   install_packing
   progress "Packing the wheel $name"
   rm -rf "$installed"
   rm -f "$packages/${name//-/_}-$(version)"-*.whl
-  (umask 022 && cmake --install "build/$2" --strip --prefix "$installed" &&
+  (umask 022 && cmake --install "build/$preset" --strip --prefix "$installed" "$@" &&
+    { [ -e "$installed/share/doc/tprimat/copyright" ] || scripts/licences.py "build/$preset" "$installed/share/doc/tprimat"; } &&
     build/packing/bin/python scripts/package/wheel.py "$name" "$installed" "$packages") >"$log" 2>&1 ||
     { tail -n 20 "$log" >&2; fail "packing the wheel failed; see $log"; }
 }
@@ -82,12 +82,18 @@ make_wheel() {
   pack_wheel tprimat "$preset"
 }
 
+# make_wheel_nvd: compiled with the nvcc of dependencies.txt, whatever the machine has, so that it is the same everywhere.
 make_wheel_nvd() {
-  build_programs
-  install_nvcc
-  configure_nvd package-nvd
+  local nvcc
+  install_dependencies
+  install_dependencies package
+  scripts/package/third_party.sh
+  install_wheels nvcc
+  install_wheels cudnn
+  nvcc=$(find "$PWD"/build/cuda/lib/ -path '*/nvidia/cu13/bin/nvcc' | head -n 1)
+  [ -f build/package-nvd/build.ninja ] || configure package-nvd -DTPRIMAT_GPU_COMPILER="$nvcc"
   build package-nvd tprimat_nvd
-  pack_wheel tprimat-nvd package-nvd
+  pack_wheel tprimat-nvd package-nvd --component gpu
 }
 
 [ $# -gt 0 ] || fail "name what to make: wheel, wheel-nvd, deb, tar; see the head of scripts/package.sh"

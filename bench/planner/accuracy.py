@@ -5,7 +5,7 @@
     python3 bench/planner/accuracy.py build/release/tprimat --write docs/planner.md  replaces them in the page
 
 The figures are those of `tprimat plan --validate published` and of `tprimat plan --calibrate published --folds 10
---folds-by rows|sources|models|gpus`.
+--folds-by rows|copies|sources|models|gpus`.
 """
 
 import argparse
@@ -13,7 +13,7 @@ import json
 import subprocess
 
 BEGIN, END = "<!-- accuracy: begin -->\n", "<!-- accuracy: end -->\n"
-FOLDS_BY = ("rows", "sources", "models", "gpus")
+FOLDS_BY = {"rows": "rows", "copies": "near copies", "sources": "sources", "models": "models", "gpus": "GPUs"}
 
 
 def report(program, *options):
@@ -55,17 +55,18 @@ def spread(errors):
     return ["", ""] if errors is None else [percent(errors["median"]), percent(errors["p90"])]
 
 
+def pair(errors):
+    return "" if errors is None else f"{100 * errors['median']:.1f} / {percent(errors['p90'])}"
+
+
 def by_kind(reports):
-    header = ["", "rows", "fitted: median", "P90", "unseen rows: median", "P90", "in the 80 % interval",
-              "unseen sources: median", "P90", "unseen models: median", "P90", "unseen GPUs: median", "P90"]
+    header = ["median / P90", "rows", "fitted", *(f"unseen {name}" for name in FOLDS_BY.values()),
+              "rows in the 80 % interval", "near copies in it"]
     rows = []
     for name in ["all", *reports.names("vendor ")]:
-        seen, unseen = reports.of(name), reports.of(name, "rows")
-        cells = [name.removeprefix("vendor "), str(unseen["rows"]), *spread(seen), *spread(unseen),
-                 percent(unseen.get("covered"), 0)]
-        for by in FOLDS_BY[1:]:
-            cells += spread(reports.of(name, by))
-        rows.append(cells)
+        cells = [name.removeprefix("vendor "), str(reports.of(name, "rows")["rows"]), pair(reports.of(name))]
+        cells += [pair(reports.of(name, by)) for by in FOLDS_BY]
+        rows.append(cells + [percent((reports.of(name, by) or {}).get("covered"), 0) for by in ("rows", "copies")])
     return table(header, rows)
 
 

@@ -6,6 +6,7 @@ import os
 import pathlib
 import platform
 import re
+import subprocess
 import sys
 from importlib import metadata
 from typing import Any
@@ -40,8 +41,16 @@ def find_platform(device: Any) -> str | None:
 
 
 def find_processor() -> str:
-    named = re.search(r"^(?:model name|Hardware|cpu model)\s*:\s*(.+)$", read_text("/proc/cpuinfo"), re.MULTILINE)
-    return named.group(1).strip() if named else platform.processor()
+    """As tprimat detect names it. Of Arm's processors the kernel gives numbers, and lscpu knows the names."""
+    named = re.search(r"^(?:model name|cpu model)\s*:\s*(.+)$", read_text("/proc/cpuinfo"), re.MULTILINE)
+    if named and not named.group(1).startswith("ARMv"):  # "ARMv8 Processor rev 1 (v8l)" names none
+        return named.group(1).strip()
+    try:
+        listed = subprocess.run(["lscpu"], env={**os.environ, "LC_ALL": "C"}, capture_output=True, text=True).stdout
+    except OSError:
+        listed = ""
+    names = dict.fromkeys(re.findall(r"^ *Model name: *(\w.*)$", listed, re.MULTILINE))
+    return " + ".join(names) or platform.processor()
 
 
 def count_threads() -> int | None:

@@ -216,8 +216,8 @@ void add_fold_options(CommandLine& verb, PlanOptions& options, Option* calibrati
           ->needs(calibration)
           ->check(number_from(2, 1000));
   verb.add_option("--folds-by", options.folds_by,
-                  "Rows that share a fold: near copies, or all rows of a source, a model, a GPU, a program on a "
-                  "GPU, a kind of model on an architecture, or an architecture")
+                  "Rows that share a fold: each by itself, near copies, or all rows of a source, a model, a GPU, a "
+                  "program on a GPU, a kind of model on an architecture, or an architecture")
       ->choices(choices_of<planner::FoldsBy>())
       ->capture_default_str()
       ->needs(folds);

@@ -10,7 +10,10 @@
 #include <set>
 #include <sstream>
 
+#include "telemetry/arm_processors.h"
 #include "telemetry/small_files.h"
+#include "telemetry/virtual_machine.h"
+#include "text/format.h"
 #include "text/words.h"
 
 namespace tprimat {
@@ -27,18 +30,52 @@ std::optional<std::string> find_line(const fs::path& file, std::string_view star
 }
 
 // "MemAvailable:   23480336 kB"
-std::optional<double> read_memory_bytes(const fs::path& root, std::string_view name) {
-  std::istringstream line(find_line(root / "proc/meminfo", name).value_or(""));
+std::optional<double> read_kilobytes(const fs::path& file, std::string_view name) {
+  std::istringstream line(find_line(file, name).value_or(""));
   double kilobytes = 0.0;
   return line >> kilobytes ? std::optional(kilobytes * 1024.0) : std::nullopt;
 }
 
+// The nodes with a GPU's memory: on GH200 and GB200 the driver may hand it to the kernel, which then counts it as the
+// machine's own. The driver says "Node:      1" and "Status:    online".
+std::set<std::string> find_gpu_nodes(const fs::path& root) {
+  std::set<std::string> nodes;
+  std::error_code error;
+  for (const fs::directory_entry& gpu : fs::directory_iterator(root / "proc/driver/nvidia/gpus", error)) {
+    const std::string node(trim_blanks(find_line(gpu.path() / "numa_status", "Node:").value_or("")));
+    const std::string status(trim_blanks(find_line(gpu.path() / "numa_status", "Status:").value_or("")));
+    if (is_all_digits(node) && status == "online") nodes.insert(node);
+  }
+  return nodes;
+}
+
+double read_node_bytes(const fs::path& root, const std::string& node, std::string_view name) {
+  return read_kilobytes(root / ("sys/devices/system/node/node" + node) / "meminfo",
+                        "Node " + node + " " + std::string(name))
+      .value_or(0.0);
+}
+
+// Of the machine without its GPUs. `in_node` is the name for the same in a node's own file.
+std::optional<double> read_memory_bytes(const fs::path& root, std::string_view name, std::string_view in_node) {
+  std::optional<double> bytes = read_kilobytes(root / "proc/meminfo", name);
+  if (!bytes) return bytes;
+  for (const std::string& node : find_gpu_nodes(root)) *bytes -= read_node_bytes(root, node, in_node);
+  return std::max(*bytes, 0.0);
+}
+
+// Nodes with processors or with memory that is no GPU's. Beside each GPU the kernel keeps further ones, empty, for its
+// parts.
 std::optional<int64_t> count_numa_nodes(const fs::path& root) {
   int64_t nodes = 0;
   std::error_code error;
+  const std::set<std::string> of_gpus = find_gpu_nodes(root);
   for (const fs::directory_entry& entry : fs::directory_iterator(root / "sys/devices/system/node", error)) {
     const std::string name = entry.path().filename().string();
-    if (name.starts_with("node") && is_all_digits(std::string_view(name).substr(4))) ++nodes;
+    const std::string number = name.starts_with("node") ? name.substr(4) : "";
+    if (!is_all_digits(number) || of_gpus.contains(number)) continue;
+    const bool is_empty = read_small_file(entry.path() / "cpulist") == "" &&
+                          read_kilobytes(entry.path() / "meminfo", "Node " + number + " MemTotal:") == 0.0;
+    if (!is_empty) ++nodes;
   }
   if (nodes == 0) return std::nullopt;
   return nodes;
@@ -62,16 +99,6 @@ std::optional<std::string> find_container(const fs::path& root) {
     return named;  // systemd-nspawn and others
   if (std::getenv("SINGULARITY_NAME") != nullptr && root == "/") return "apptainer";
   return std::nullopt;
-}
-
-std::optional<std::string> find_virtual_machine(const fs::path& root) {
-  const std::string cpuinfo = read_small_file(root / "proc/cpuinfo").value_or("");
-  if (cpuinfo.find(" hypervisor") == std::string::npos) return std::nullopt;
-  const std::string vendor = read_small_file(root / "sys/class/dmi/id/sys_vendor").value_or("");
-  const std::string product = read_small_file(root / "sys/class/dmi/id/product_name").value_or("");
-  if (vendor.empty() && product.empty())
-    return read_small_file(root / "sys/hypervisor/type").value_or("unnamed hypervisor");
-  return vendor + (vendor.empty() || product.empty() ? "" : " ") + product;
 }
 
 // "always [madvise] never": the setting is the one in brackets.
@@ -127,18 +154,73 @@ std::vector<std::string> instruction_sets(const std::vector<Block>& blocks) {
   return sets;
 }
 
-// Packages and cores from the ids that the kernel lists; nothing where it lists none (Arm, some virtual machines).
-void count_cores(const std::vector<Block>& blocks, CpuFacts& facts) {
+std::string value_of(const Block& block, const char* key) {
+  const auto found = block.find(key);
+  return found == block.end() ? "" : found->second;
+}
+
+// Arm's processors give numbers, and those with two kinds of cores two of them: "Cortex-X925 + Cortex-A725".
+std::string name_arm_processor(const std::vector<Block>& blocks) {
+  std::vector<std::string> names;
+  for (const Block& block : blocks) {
+    const std::string implementer = value_of(block, "CPU implementer"), part = value_of(block, "CPU part");
+    if (implementer.empty() || part.empty()) continue;
+    std::string name = arm_processor_name(implementer, part);
+    if (name.empty()) name = "unknown processor (implementer " + implementer + ", part " + part + ")";
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+  return join(names, " + ");
+}
+
+// "ARMv8 Processor rev 1 (v8l)", which 32-bit programs see, names none; "Hardware" is the board.
+std::string name_processor(const std::vector<Block>& blocks) {
+  const std::string given = first_value(blocks, {"model name", "cpu model"}), numbers = name_arm_processor(blocks);
+  if (!given.empty() && !given.starts_with("ARMv")) return given;
+  for (const std::string& name : {numbers, given, first_value(blocks, {"Hardware"})})
+    if (!name.empty()) return name;
+  return "unknown processor";
+}
+
+struct CoreId {
+  std::string socket, core;  // empty where the kernel knows none, as in some virtual machines
+};
+
+// From /proc/cpuinfo on x86, from /sys on Arm, where cores have the same id in several clusters of a package, so that
+// the threads of a core tell it from others.
+CoreId find_core(const fs::path& root, const Block& block) {
+  CoreId id = {value_of(block, "physical id"), value_of(block, "core id")};
+  if (!id.socket.empty() && !id.core.empty()) return id;
+  const fs::path topology = root / ("sys/devices/system/cpu/cpu" + value_of(block, "processor")) / "topology";
+  const std::string socket = read_small_file(topology / "physical_package_id").value_or("");
+  return {is_all_digits(socket) ? socket : "", read_small_file(topology / "thread_siblings_list").value_or("")};
+}
+
+// Kernels took Arm's clusters for packages; firmware with a table of the topology (PPTT) tells them apart.
+void count_cores(const fs::path& root, const std::vector<Block>& blocks, CpuFacts& facts) {
   std::set<std::string> sockets, cores;
   for (const Block& block : blocks) {
-    const auto socket = block.find("physical id"), core = block.find("core id");
-    if (socket == block.end() || core == block.end()) return;
-    sockets.insert(socket->second);
-    cores.insert(socket->second + "/" + core->second);
+    const CoreId id = find_core(root, block);
+    if (id.core.empty()) return;
+    sockets.insert(id.socket);
+    cores.insert(id.socket + "/" + id.core);
   }
-  if (sockets.empty()) return;
-  facts.sockets = static_cast<int64_t>(sockets.size());
+  if (cores.empty()) return;
   facts.cores = static_cast<int64_t>(cores.size());
+  std::error_code error;
+  const bool may_be_clusters = sockets.size() > 1 && blocks.front().contains("CPU implementer") &&
+                               !fs::exists(root / "sys/firmware/acpi/tables/PPTT", error);
+  if (!sockets.contains("") && !may_be_clusters) facts.sockets = static_cast<int64_t>(sockets.size());
+}
+
+// Of the fastest: beside a slow kind of cores there may be a fast one.
+std::optional<double> read_max_mhz(const fs::path& root, const std::vector<Block>& blocks) {
+  std::optional<double> highest;
+  for (const Block& block : blocks) {
+    const fs::path processor = root / ("sys/devices/system/cpu/cpu" + value_of(block, "processor"));
+    const auto kilohertz = read_small_number(processor / "cpufreq/cpuinfo_max_freq");
+    if (kilohertz) highest = std::max(highest.value_or(0.0), *kilohertz * 1e-3);
+  }
+  return highest;
 }
 
 void lower(std::optional<double>& limit, std::optional<double> other) {
@@ -179,7 +261,7 @@ void read_version_1(const fs::path& root, const std::string& controller, const s
 MachineFacts read_machine(const std::vector<std::shared_ptr<const GpuLibrary>>& libraries, const fs::path& root) {
   MachineFacts facts;
   facts.cpu = read_cpu_facts(root, count_affinity());
-  facts.memory_bytes = read_memory_bytes(root, "MemTotal:");
+  facts.memory_bytes = read_memory_bytes(root, "MemTotal:", "MemTotal:");
   facts.memory_limit_bytes = read_cgroup_limits(root).memory_bytes;
   facts.numa_nodes = count_numa_nodes(root);
   utsname name{};
@@ -225,24 +307,22 @@ CgroupLimits read_cgroup_limits(const fs::path& root) {
 }
 
 std::optional<double> available_memory_bytes(const fs::path& root) {
-  const auto bytes = read_memory_bytes(root, "MemAvailable:");
+  const auto bytes = read_memory_bytes(root, "MemAvailable:", "MemFree:");
   return bytes ? std::optional(std::min(*bytes, read_cgroup_limits(root).memory_bytes.value_or(*bytes))) : bytes;
 }
 
 CpuFacts read_cpu_facts(const fs::path& root, int64_t affinity) {
   const std::vector<Block> blocks = parse_cpuinfo(read_small_file(root / "proc/cpuinfo").value_or(""));
   CpuFacts facts;
-  facts.model_name = first_value(blocks, {"model name", "Hardware", "cpu model"});
-  if (facts.model_name.empty()) facts.model_name = "unknown processor";
+  facts.model_name = name_processor(blocks);
   facts.logical_processors = std::max<int64_t>(1, static_cast<int64_t>(blocks.size()));
   facts.usable_threads = affinity;
   if (const auto quota = read_cgroup_limits(root).processors)
     facts.usable_threads = std::clamp<int64_t>(static_cast<int64_t>(std::ceil(*quota)), 1, affinity);
   facts.instruction_sets = instruction_sets(blocks);
-  count_cores(blocks, facts);
-  const fs::path frequency = root / "sys/devices/system/cpu/cpu0/cpufreq";
-  if (const auto kilohertz = read_small_number(frequency / "cpuinfo_max_freq")) facts.max_mhz = *kilohertz * 1e-3;
-  facts.governor = read_small_file(frequency / "scaling_governor");
+  count_cores(root, blocks, facts);
+  facts.max_mhz = read_max_mhz(root, blocks);
+  facts.governor = read_small_file(root / "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
   return facts;
 }
 

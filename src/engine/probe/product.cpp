@@ -124,9 +124,14 @@ class DnnlProduct : public Product {
   std::unordered_map<int, memory> arguments_;
 };
 
-bool has_set(dnnl::cpu_isa set) {
+// The names are those of x86; on Arm the same bits stand for the widths of SVE.
+bool has_set([[maybe_unused]] dnnl::cpu_isa set) {
+#if defined(__x86_64__)
   const auto needed = static_cast<int>(set);
   return (static_cast<int>(dnnl::get_effective_cpu_isa()) & needed) == needed;
+#else
+  return false;
+#endif
 }
 
 // oneDNN offers fp16 on a CPU only where it has the instructions, or else a plain loop named "ref".

@@ -1,7 +1,7 @@
 // Highway's own choice of instruction sets needs its library, which times the processor's clock whenever a program
 // starts. Of these few, ours is a line each.
 #undef HWY_DISABLED_TARGETS  // this file includes itself
-#define HWY_DISABLED_TARGETS HWY_AVX3_DL
+#define HWY_DISABLED_TARGETS (HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "extract/anchor_scanner.cpp"
 #include <hwy/foreach_target.h>

@@ -187,6 +187,7 @@ std::string_view trim(std::string_view text) {
   return text;
 }
 
+HWY_BEFORE_NAMESPACE();  // on Arm, vector functions are inlined only into code for the same instructions
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 constexpr hn::CappedTag<uint8_t, 16> k_bytes;
@@ -219,6 +220,7 @@ size_t find_text(std::string_view text, std::string_view part) {
     if (at == end) return std::string_view::npos;
   }
 }
+HWY_AFTER_NAMESPACE();
 
 bool contains(std::string_view text, std::string_view part) { return find_text(text, part) != std::string_view::npos; }
 

@@ -176,6 +176,15 @@ Minimum minimize(Residuals& problem) {
   return {std::move(z), std::move(jacobian)};
 }
 
+std::vector<MeasuredRun> sparse_runs(const ParameterSet& fitted, const std::vector<Observation>& observations) {
+  std::vector<MeasuredRun> runs;
+  for (const Observation& each : observations)
+    if (each.workload.shape.experts && each.seconds > 0)
+      runs.push_back(measured_run(each.workload, each.machine,
+                                  each.seconds / predict_seconds(fitted, each.machine, each.workload)));
+  return runs;
+}
+
 }  // namespace
 
 double predict_seconds(const ParameterSet& parameters, const Machine& machine, const Workload& workload) {
@@ -197,7 +206,11 @@ ParameterSet calibrate(ParameterSet priors, const std::vector<Observation>& obse
   const ParameterSet before = priors;
   priors.reset();
   for (const Observation& each : observations) priors.add_factors(each.workload, each.machine);
-  return fit_parameters(before, std::move(priors), observations, k_noise).parameters;
+  ParameterSet fitted = fit_parameters(before, std::move(priors), observations, k_noise).parameters;
+  fitted.set_measured_runs({});  // those that are added tell how far the model alone is off
+  std::vector<MeasuredRun> runs = sparse_runs(fitted, observations);
+  fitted.set_measured_runs(runs.empty() ? before.measured_runs() : std::move(runs));
+  return fitted;
 }
 
 }  // namespace tprimat::planner

@@ -35,7 +35,8 @@ std::string name_group(const std::string& table, const FoldedRow& each, FoldsBy 
   const std::string program = read.workload.family != nullptr ? read.workload.family->id : "";
   const auto kind = static_cast<int>(model_kind(read.workload));
   switch (by) {
-    case FoldsBy::rows: break;
+    case FoldsBy::rows: return fmt::format("{}|{}", table, row.line);
+    case FoldsBy::copies: break;
     case FoldsBy::sources: return name_source(table, row);
     case FoldsBy::models: return name_shape(each);
     case FoldsBy::gpus: return read.machine.id;
@@ -67,7 +68,7 @@ void share_rows(std::vector<FoldedRow>& rows, const std::vector<PublishedTable>&
     groups.push_back(name_group(tables[each.table].name, each, folding.by));
     rows_of_groups[groups.back()] += each.row.is_fitted() ? 1 : 0;
   }
-  if (folding.by == FoldsBy::rows) {
+  if (folding.by == FoldsBy::rows || folding.by == FoldsBy::copies) {
     for (size_t i = 0; i < rows.size(); ++i)
       rows[i].fold = XXH64(groups[i].data(), groups[i].size(), 0) % static_cast<uint64_t>(folding.folds);
     return;
@@ -206,7 +207,7 @@ std::vector<PlannedTable> cross_validate(const std::vector<PublishedTable>& tabl
 IntervalTable fit_intervals(const std::vector<PublishedTable>& tables, const ParameterSet& parameters,
                             const TellFits& tell) {
   constexpr int64_t k_folds = 10;
-  constexpr FoldsBy k_kinds[] = {FoldsBy::rows, FoldsBy::models, FoldsBy::programs, FoldsBy::kinds,
+  constexpr FoldsBy k_kinds[] = {FoldsBy::copies, FoldsBy::models, FoldsBy::programs, FoldsBy::kinds,
                                  FoldsBy::architectures};
   FitCount fits(k_folds * std::ssize(k_kinds), tell);
   std::vector<KeptOutRow> errors;

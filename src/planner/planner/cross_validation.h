@@ -13,7 +13,8 @@ namespace tprimat::planner {
 
 // What a fold leaves out whole.
 enum class FoldsBy {
-  rows,     // near copies: rows of one table, model, GPU, number of GPUs and precision
+  rows,     // each by itself
+  copies,   // near copies: rows of one table, model, GPU, number of GPUs and precision
   sources,  // a repository, a paper, else the table
   models,   // shapes, whatever their number of layers
   gpus,
@@ -23,6 +24,7 @@ enum class FoldsBy {
 };
 constexpr auto enum_table(FoldsBy) {
   return std::to_array<std::pair<FoldsBy, std::string_view>>({{FoldsBy::rows, "rows"},
+                                                              {FoldsBy::copies, "copies"},
                                                               {FoldsBy::sources, "sources"},
                                                               {FoldsBy::models, "models"},
                                                               {FoldsBy::gpus, "gpus"},

@@ -119,6 +119,13 @@ double wait_for_launches(double computed, double launches) {
   return std::pow(std::pow(computed, k_power) + std::pow(launches, k_power), 1 / k_power) - computed;
 }
 
+// Exchanges of one micro-batch hide behind the computing of another, but for what lies before and after it.
+double felt_exchange(double exchange, double computed, const Rates& rates) {
+  if (rates.expert_overlap <= 0) return exchange;
+  const double hidden = exchange * rates.expert_overlap;
+  return exchange - hidden + std::max(0.0, hidden - computed);
+}
+
 }  // namespace
 
 double felt_load(const Workload& workload, const Rates& rates) {
@@ -135,8 +142,10 @@ void add_experts(LayerTime& layer, const Workload& workload, const Machine& mach
   const RoutedTokens routed = routed_tokens(workload, rates);
   layer.products = layer.products + time_grouped(workload, rates, routed) + time_router(workload, rates, routed);
   layer.elementwise = layer.elementwise + time_permutation(workload, rates, routed);
-  const double exchange = time_exchange(workload, machine, rates, routed) * (1 - rates.expert_overlap) +
-                          time_expert_tensor(workload, rates, routed);
+  const Phases alone = layer.total();
+  const double felt =
+      felt_exchange(2 * time_exchange(workload, machine, rates, routed), (alone.forward + alone.backward) / 2, rates);
+  const double exchange = felt / 2 + time_expert_tensor(workload, rates, routed);
   layer.experts = {2 * exchange, 2 * exchange};
   const Phases computed = layer.total();
   const double launches = rates.expert_launch + routed.local * rates.cast_launch;

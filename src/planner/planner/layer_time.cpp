@@ -95,9 +95,19 @@ double pair_flops(const Workload& workload, const Dimensions& d) {
   return 2 * static_cast<double>(m.num_attention_heads) / d.tensor * width;
 }
 
+// Exponents cost the same for each score, however narrow the heads are (arXiv 2407.08608, section 3.2 and figure 5).
+// Relative to heads of 128, as wide as most.
+double narrow_heads(const ModelSpec& m, const Rates& r) {
+  constexpr double k_usual = 128;
+  if (m.latent_attention) return 1;
+  return (1 + r.attention_width / static_cast<double>(m.head_dim)) / (1 + r.attention_width / k_usual);
+}
+
 Phases time_fused_attention(const Workload& workload, const Dimensions& d, const Rates& r) {
-  constexpr double k_backward = 2.5;  // five products in place of two (arXiv 2205.14135)
-  const double slow = 1 + r.attention_start / static_cast<double>(workload.sequence_length);
+  constexpr double k_products = 2.5;  // five products in place of two (arXiv 2205.14135)
+  const double k_backward = k_products * r.attention_backward;
+  const double slow =
+      (1 + r.attention_start / static_cast<double>(workload.sequence_length)) * narrow_heads(workload.shape, r);
   const double rate = r.attention * (workload.shape.latent_attention ? r.latent : 1);
   const double forward = d.tokens * seen_keys(workload) * pair_flops(workload, d) / rate * slow;
   return {forward, k_backward * forward};

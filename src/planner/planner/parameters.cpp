@@ -24,10 +24,12 @@ namespace {
 constexpr std::string_view k_heading =
     "# Figures of the planner's time model, fitted by `tprimat plan --calibrate` (docs/planner.md). Columns, "
     "separated by tabs:\n"
-    "#   name     key, or key@architecture (machines.tsv), key@family (families.tsv), release@version\n"
+    "#   name     key, or key@architecture (machines.tsv), key@family (families.tsv), release@version, run@settings\n"
     "#   value    after the fit\n"
     "#   prior    before it; spread: of that belief, standard deviation of the natural logarithm, 0: not fitted\n"
     "#   low, high  bounds\n"
+    "# run@machine;architecture;family;model;release;precision;scaling;dispatcher;overlap;graphs;sharding;recompute;"
+    "SL;TP;CP;PP;VP;DP;EP;ETP;MBS: a measured run of a sparse model, its step over that of the model\n"
     "name\tvalue\tprior\tspread\tlow\thigh\tmeaning\n";
 
 // A figure of a machine of which a share is reached.
@@ -64,15 +66,25 @@ PlanParameter parse_line(std::string_view text, const std::string& path, int64_t
   return each;
 }
 
-// Hands each line's parameter, and the line, to `take`.
+// Hands each line's parameter, and the line, to `take`; returns the measured runs.
 template <class Take>
-void parse_lines(std::string_view text, const std::string& path, const Take& take) {
+std::vector<MeasuredRun> parse_lines(std::string_view text, const std::string& path, const Take& take) {
+  std::vector<MeasuredRun> runs;
   for (int64_t line = 1; !text.empty(); ++line) {
     const std::string_view row = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(text.size(), row.size() + 1));
     const bool heading = row.empty() || row.starts_with('#') || row.starts_with("name\t");
-    if (!heading) take(parse_line(row, path, line), line);
+    if (heading) continue;
+    const PlanParameter each = parse_line(row, path, line);
+    if (!each.name.starts_with(k_run_prefix)) {
+      take(each, line);
+    } else if (const auto run = parse_run(each.name, each.value)) {
+      runs.push_back(*run);
+    } else {
+      refuse_line(path, line, "names no run that was measured");
+    }
   }
+  return runs;
 }
 
 }  // namespace
@@ -84,9 +96,10 @@ PlannerSettings load_planner_settings(const std::string& path) {
 
 ParameterSet parse_parameters(std::string_view text, const std::string& path) {
   ParameterSet set = built_in_parameters();
-  parse_lines(text, path, [&](const PlanParameter& each, int64_t line) {
+  std::vector<MeasuredRun> runs = parse_lines(text, path, [&](const PlanParameter& each, int64_t line) {
     if (!set.replace(each)) refuse_line(path, line, "names an unknown parameter");
   });
+  if (!runs.empty()) set.set_measured_runs(std::move(runs));
   return set;
 }
 
@@ -156,6 +169,11 @@ void ParameterSet::drop_machines() {
 
 void ParameterSet::reset() {
   for (PlanParameter& each : parameters_) each.value = each.prior;
+  set_measured_runs({});
+}
+
+void ParameterSet::set_measured_runs(std::vector<MeasuredRun> runs) {
+  runs_ = std::make_shared<const std::vector<MeasuredRun>>(std::move(runs));
 }
 
 bool ParameterSet::replace(const PlanParameter& parameter) {
@@ -188,9 +206,11 @@ void ParameterSet::add(const PlanParameter& parameter) {
 const ParameterSet& built_in_parameters() {
   static const ParameterSet loaded = [] {
     std::vector<PlanParameter> all;
-    parse_lines(embedded::parameters_tsv, "src/planner/planner/parameters.tsv",
-                [&](const PlanParameter& each, int64_t) { all.push_back(each); });
-    return ParameterSet(std::move(all));
+    auto runs = parse_lines(embedded::parameters_tsv, "src/planner/planner/parameters.tsv",
+                            [&](const PlanParameter& each, int64_t) { all.push_back(each); });
+    ParameterSet set(std::move(all));
+    set.set_measured_runs(std::move(runs));
+    return set;
   }();
   return loaded;
 }
@@ -211,6 +231,8 @@ std::string format_parameters(const ParameterSet& parameters) {
   for (const PlanParameter& each : parameters.all())
     text += fmt::format("{}\t{:.5g}\t{:g}\t{:g}\t{:g}\t{:g}\t{}\n", each.name, each.value, each.prior, each.spread,
                         each.low, each.high, each.meaning);
+  for (const MeasuredRun& run : parameters.measured_runs())
+    text += fmt::format("{}\t{:.4g}\t1\t0\t{:g}\t{:g}\t\n", name_run(run), run.ratio, k_min_ratio, k_max_ratio);
   return text;
 }
 
@@ -247,6 +269,10 @@ void resolve_memory_bound(Rates& rates, const ParameterSet& p, const Machine& ma
                           : p.at("unfused_attention");
   rates.attention = machine.peak_16 * core * (fused && workload.narrow_attention ? p.at("narrow_attention") : 1);
   rates.attention_start = p.at("attention_start");
+  rates.attention_width = p.scoped("attention_width", machine.architecture, 0);
+  constexpr int64_t k_usual_head = 128;
+  if (workload.shape.head_dim < k_usual_head)
+    rates.attention_backward = p.scoped("narrow_head_backward", machine.architecture, 1);
   rates.score_bytes = p.at("score_bytes");
   rates.memory = machine.memory_bandwidth * share_of(p, machine, "memory", 1);
   rates.hidden_bytes = p.at(workload.family->fused_elementwise ? "hidden_bytes" : "unfused_hidden_bytes");
@@ -295,6 +321,14 @@ void resolve_experts(Rates& rates, const ParameterSet& p, const Machine& machine
   rates.scale *= p.scoped("sparse_scale", family, 1);
 }
 
+// Published runs say nothing of a machine that was measured itself.
+bool has_own_figures(const ParameterSet& p, const Machine& machine) {
+  const MeasuredRates& m = machine.measured;
+  if (m.product_16 || m.product_8 || m.attention || m.memory || m.link || m.all_to_all) return true;
+  const std::string own = "@" + machine_scope(machine);
+  return std::ranges::any_of(p.all(), [&](const PlanParameter& each) { return each.name.ends_with(own); });
+}
+
 }  // namespace
 
 Rates resolve_rates(const ParameterSet& p, const Machine& machine, const Workload& workload) {
@@ -314,6 +348,8 @@ Rates resolve_rates(const ParameterSet& p, const Machine& machine, const Workloa
                 p.scoped(workload.shape.experts ? "sparse_release" : "release", workload.release, 1) *
                 p.scoped("model", workload.shape.name, 1) * p.scoped("part", machine.id, 1);
   resolve_experts(rates, p, machine, workload);
+  if (workload.shape.experts && !p.measured_runs().empty() && !has_own_figures(p, machine))
+    rates.near_runs = NearRuns(p.measured_runs(), machine, workload);
   if (workload.family->own_trainer) rates.native = resolve_native_rates(p, machine, workload);
   return rates;
 }

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "planner/measured_runs.h"
 #include "planner/workload.h"
 
 namespace tprimat::planner {
@@ -36,16 +38,20 @@ class ParameterSet {
   const PlanParameter* find(std::string_view name) const;                             // null where there is none
   const PlanParameter* find_own(std::string_view key, const Machine& machine) const;  // "<key>@machine:<machine>"
   void drop_machines();                          // forgets what belongs to single machines
-  void reset();                                  // every value to its prior
+  void reset();                                  // every value to its prior, and no measured runs
   bool replace(const PlanParameter& parameter);  // false where there is none of that name; a machine's own is added
   void add(const PlanParameter& parameter);      // unless one of that name is there
   // Factors about 1 of the workload's release and model and of the part, "release@26.04", "model@qwen3_8b" and
   // "part@GB200", unless they are there.
   void add_factors(const Workload& workload, const Machine& machine);
 
+  const std::vector<MeasuredRun>& measured_runs() const { return *runs_; }
+  void set_measured_runs(std::vector<MeasuredRun> runs);
+
  private:
   std::vector<PlanParameter> parameters_;
   std::map<std::string, size_t, std::less<>> index_;
+  std::shared_ptr<const std::vector<MeasuredRun>> runs_ = std::make_shared<const std::vector<MeasuredRun>>();
 };
 const ParameterSet& built_in_parameters();
 inline constexpr std::string_view k_machine_scope = "machine:";
@@ -102,6 +108,8 @@ struct Rates {
   double misaligned_head = 1;     // factor of unfused attention where the width of a head is no multiple of 8
   double attention = 0;           // FLOP/s of the attention core
   double attention_start = 0;     // tokens of a sequence at which fused attention reaches half of that
+  double attention_width = 0;     // width of a head at which it reaches half of the rate of very wide ones
+  double attention_backward = 1;  // time of its backward pass over that by FLOPs
   double score_bytes = 0;         // unfused attention: bytes moved per score, forward
   double memory = 0;              // bytes/s
   double hidden_bytes = 0;        // elements moved per element of the residual stream and layer, forward
@@ -136,6 +144,7 @@ struct Rates {
   double latent = 1;          // rate of attention with latent keys over that of others
   double adapters = 1;        // time of a frozen weight's product with its adapter over that without
   double scale = 1;           // of the program, times that of its release
+  NearRuns near_runs = {};    // of sparse models: measured runs that correct the whole step
   NativeRates native = {};    // of our own trainer alone
 
   ProductRate low() const { return {product_low, saturation_low, misaligned}; }

@@ -45,7 +45,7 @@ class LayerSums {
 // How good a cut is: less is better.
 struct CutCost {
   double busiest = 0;  // of the stages
-  double spread = 0;   // sum of the squared weights of the places
+  double spread = 0;   // sum of the squared weights of the places, were all layers as heavy as the heaviest
   bool better_than(const CutCost& other) const {
     constexpr double k_alike = 1e-9;
     const double scale = std::max(busiest, other.busiest);
@@ -96,11 +96,11 @@ class Cutting {
     int64_t before = 0;
     for (int64_t place = 0; place < places_; ++place) {
       const int64_t end = before + counts_[static_cast<size_t>(place)];
-      const double weight =
-          sums_.between(before, end) + (place == 0 ? weights_.first : 0) + (place == places_ - 1 ? weights_.last : 0);
+      const double ends = (place == 0 ? weights_.first : 0) + (place == places_ - 1 ? weights_.last : 0);
+      const double alike = number(end - before) * std::max(weights_.dense, weights_.experts) + ends;
+      cost.spread += alike * alike;
+      stages[static_cast<size_t>(place % stages_)] += sums_.between(before, end) + ends;
       before = end;
-      cost.spread += weight * weight;
-      stages[static_cast<size_t>(place % stages_)] += weight;
     }
     cost.busiest = *std::ranges::max_element(stages);
     return cost;

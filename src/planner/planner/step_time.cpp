@@ -296,7 +296,8 @@ StepTime StepClock::time(const Workload& workload, bool simulate) {
   const auto gpus = static_cast<double>(workload.layout.num_gpus());
   step.overhead =
       rates_.step_start + rates_.node_start * doublings(gpus / static_cast<double>(machine_.gpus_per_domain));
-  step.scale((1 + rates_.straggling * doublings(gpus / k_gpus_per_node)) * rates_.scale);
+  step.scale((1 + rates_.straggling * doublings(gpus / k_gpus_per_node)) * rates_.scale *
+             rates_.near_runs.factor(workload.layout));
   return step;
 }
 

@@ -38,7 +38,8 @@ inline void expect_gradient(std::vector<double>& inputs, const std::vector<doubl
 // (src/engine/ops/CMakeLists.txt); on the others the least of those would run again.
 template <class Body>
 void for_each_target(const Body& body) {
-  constexpr int64_t k_not_compiled = HWY_AVX3_DL | HWY_SSE4 | HWY_EMU128 | HWY_SCALAR;
+  constexpr int64_t k_not_compiled =
+      HWY_AVX3_DL | HWY_SSE4 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_EMU128 | HWY_SCALAR;
   for (int64_t targets = hwy::SupportedTargets() & ~k_not_compiled; targets != 0; targets &= targets - 1) {
     const int64_t target = targets & -targets;
     hwy::SetSupportedTargetsForTest(target);

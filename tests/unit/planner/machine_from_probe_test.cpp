@@ -168,7 +168,7 @@ TEST(MachineFromProbe, AnUnknownGpuNeedsEveryFigure) {
   EXPECT_FALSE(probed.catalogue);
   EXPECT_EQ(probed.machine.id, "Acme X1000");
   const Rates rates = resolve_rates(built_in_parameters(), probed.machine, sample_workload());
-  EXPECT_NEAR(rates.product_16 / 500e12, 1, 0.03);
+  EXPECT_NEAR(rates.product_16 / 500e12, 1, 0.05);
   EXPECT_LT(rates.attention, rates.product_16);
   GpuProbeReport bare = sample_gpu("Acme X1000", 500e12, 2e12, 64e9);
   bare.memory.clear(), bare.memory_bytes.reset();

@@ -130,14 +130,14 @@ TEST(SweptFamily, OtherNumbersOfGpusAreAnotherSweep) {
   EXPECT_TRUE(find_sweeps(rows).empty());
 }
 
-// The rows of one group lie in one fold, so that nothing is fitted for them.
+// Near copies lie in one fold, so that nothing is fitted for them.
 TEST(PlanValidation, AFoldIsPredictedWithoutItself) {
   const std::string row =
       "GPT\t96\t12288\t96\t51200\t2048\tA100-SXM-80GB\t64\tMegatron-LM\tfp16\t64\t1\t8\t8\t\tfull\t40\t\t\t\n";
   const std::vector<PublishedTable> tables = {table_of(row + row)};
   ParameterSet priors = built_in_parameters();
   priors.reset();
-  const auto folds = cross_validate(tables, built_in_parameters(), {3});
+  const auto folds = cross_validate(tables, built_in_parameters(), {3, FoldsBy::copies});
   EXPECT_EQ(folds.front().rows.front().predicted, plan_table(tables.front(), priors).rows.front().predicted);
   const ParameterSet fitted = calibrate(built_in_parameters(), observations_of(tables.front()));
   EXPECT_NE(folds.front().rows.front().predicted, plan_table(tables.front(), fitted).rows.front().predicted);

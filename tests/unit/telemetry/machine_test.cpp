@@ -25,14 +25,6 @@ TEST_F(MachineTest, CountsSocketsCoresAndThreads) {
   EXPECT_EQ(cpu.instruction_sets, (std::vector<std::string>{"avx2", "fma", "avx512f", "amx_tile", "amx_bf16"}));
 }
 
-TEST_F(MachineTest, ArmGivesNoSockets) {
-  put("proc/cpuinfo", "processor\t: 0\nBogoMIPS\t: 243.75\nFeatures\t: fp asimd sve bf16 i8mm\nCPU part\t: 0xd40\n");
-  const CpuFacts cpu = read_cpu_facts(root_, 1);
-  EXPECT_EQ(cpu.sockets, std::nullopt);
-  EXPECT_EQ(cpu.instruction_sets, (std::vector<std::string>{"asimd", "bf16", "i8mm", "sve"}));
-  EXPECT_EQ(cpu.model_name, "unknown processor");
-}
-
 TEST_F(MachineTest, QuotaOfVersion2LimitsThreads) {
   put("proc/self/cgroup", "0::/kubepods/pod1\n");
   put("sys/fs/cgroup/kubepods/pod1/cpu.max", "max 100000\n");
