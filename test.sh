@@ -10,9 +10,9 @@
 #                        a GPU, longer fuzzing
 #   ./test.sh --stage S  one stage alone, as a hosted CI has a job for each: release, asan, tidy, tsan, amd or fuzz, which
 #                        --all consists of; dev (each source and each header alone, without precompiled headers,
-#                        warnings are errors); aarch64 (everything compiled for 64-bit Arm, unit tests in QEMU); or
+#                        warnings are errors); aarch64 (everything compiled for 64-bit Arm, unit tests in QEMU);
 #                        packages (builds them with all that they contain, 25 minutes, and installs them on bare
-#                        systems, as root)
+#                        systems, as root); or reproducible (builds them twice and compares)
 #   ./test.sh --again    also when nothing changed since the last pass
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
@@ -27,8 +27,8 @@ while [ $# -gt 0 ]; do
     --all) all=yes ;;
     --again) again=yes ;;
     --stage)
-      [[ " release asan tidy tsan amd fuzz dev aarch64 packages " == *" ${2:-} "* ]] ||
-        fail "--stage is one of release, asan, tidy, tsan, amd, fuzz, dev, aarch64, packages, not '${2:-}'"
+      [[ " release asan tidy tsan amd fuzz dev aarch64 packages reproducible " == *" ${2:-} "* ]] ||
+        fail "--stage is one of release, asan, tidy, tsan, amd, fuzz, dev, aarch64, packages, reproducible, not '${2:-}'"
       stage=$2 all=yes again=yes
       shift
       ;;
@@ -104,14 +104,14 @@ trap 'kill $(jobs -p) 2>/dev/null || true' EXIT
 amd_targets="tprimat_amd $([ -e /dev/kfd ] && echo "gpu_tests gpu_engine_tests" || echo gpu_test_objects)"
 
 # What takes minutes and shows little more than its neighbours: the optimised build of --all runs it.
-only_in_all='^docs\.commands$|^bench\.device$|^cli\.(output_streams|hostile_scripts)$'
+only_in_all='^docs\.commands$|^release\.packed_twice$|^bench\.device$|^schema\.probes$|^frameworks\.(notebooks|probe)$|^cli\.(output_streams|hostile_scripts)$'
 emulated_gpus='^layouts\.(tcp\.)?gpu_host|^gpu_(host|module)|^comm\.gpu\.'
 
 # What takes minutes under the sanitizers and only the optimised program shows: what starts many processes, whose
 # modules have sanitized tests of their own, more ranks of what few ranks show, and second precisions.
 only_optimised=(
   '_NOT_BUILT$' "$only_in_all" '^parity\.' '^launch\.(slurm|kubernetes)$' '^layouts\.([48]|tcp\.4|resume)$' '^borders\.'
-  '^cli\.(archive|docker|doctor|from_plan|mounted_program|planned_launches|run|run_stops)$'
+  '^frameworks\.(calls|docs)$' '^cli\.(archive|docker|doctor|from_plan|mounted_program|planned_launches|run|run_stops)$'
   '^gpu_host\.(EngineOnGpu\.(NothingOfASkippedStep|GivesTheSameBits)|GpuEngine\.AClockTimes)'
   '^train\.Precisions/FirstGradient\..*/bf16' '^comm\.(mpi|tcp)\.[45]$' '^comm\.gpu\.tcp\.3$'
   '^planner\.PlanValidation\.KeepsItsWord' '^train\.TrainingTest\.(Bf16Tracks|SameSeed|LossFalls|CompactStates|EmulatedFp8)'
@@ -201,6 +201,11 @@ stage_packages() {
     progress "Testing packages: $(basename "$each" .sh)"
     count "$each"
   done
+}
+
+stage_reproducible() {
+  progress "Building packages twice"
+  count tests/reproducible/two_builds.sh
 }
 
 # The long stages one after the other, each built beside the tests of the one before.

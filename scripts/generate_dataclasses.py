@@ -23,7 +23,9 @@ SCALARS = {"string": "str", "integer": "int", "number": "float", "boolean": "boo
 TAKEN = {"extra", "from_json", "to_json"}  # attributes that every Record has
 # Classes that have more than their figures: what python/tprimat/views.py adds to them.
 VIEWS = {"RunResult": "ResultView", "PlanComparison": "PlanView", "PlanReport": "PlanReportView",
-         "PlanLine": "LayoutView", "Estimate": "EstimateView", "PublishedEntry": "EntryView"}
+         "PlanLine": "LayoutView", "Estimate": "EstimateView", "PublishedEntry": "EntryView", "Figure": "FigureView",
+         "RunReport": "SuiteView", "RunOutcome": "OutcomeView", "ComparisonReport": "ComparisonView",
+         "ModelGroup": "GroupView", "Contender": "ContenderView", "Pair": "PairView"}
 
 
 def load_schemas():
@@ -31,17 +33,34 @@ def load_schemas():
             for path in sorted(SCHEMAS.glob("*.schema.json"))}
 
 
+def loosen(node):
+    """The definition without what only says how strict its document is: a figure of a result file may be null."""
+    if isinstance(node, dict):
+        node = {key: loosen(each) for key, each in node.items() if key not in ("additionalProperties", "required")
+                or isinstance(each, dict)}
+        kinds = node.get("type")
+        if isinstance(kinds, list):
+            node["type"] = [each for each in kinds if each != "null"]
+            node["type"] = node["type"][0] if len(node["type"]) == 1 else node["type"]
+    return [loosen(each) for each in node] if isinstance(node, list) else node
+
+
 def find_common(schemas):
-    """The definitions that several schemas have; a name stands for one thing only."""
+    """The definitions that several schemas have; a name stands for one thing only. Of a definition that is stricter in
+    one document than in another, the one that takes more holds."""
     places = {}
     for stem, schema in schemas.items():
         for name, definition in schema.get("$defs", {}).items():
             places.setdefault(name, []).append((stem, definition))
     for name, uses in places.items():
-        if any(definition != uses[0][1] for _, definition in uses):
+        if any(loosen(definition) != loosen(uses[0][1]) for _, definition in uses):
             sys.exit(f"error: {name} differs between the schemas of {', '.join(stem for stem, _ in uses)}\n"
                      "  give one of them another name")
-    return {name: uses[0][1] for name, uses in places.items() if len(uses) > 1}
+    return {name: min((each for _, each in uses), key=strictness) for name, uses in places.items() if len(uses) > 1}
+
+
+def strictness(definition):
+    return len(definition.get("required", [])), -json.dumps(definition).count("null")
 
 
 def names_in(node):
@@ -87,6 +106,8 @@ def name_type(node):
         return f"dict[str, {join_null(*name_type(node['additionalProperties']))}]", null
     if rest == ["object"] and "properties" in node:
         sys.exit(f"error: an object without a name: {sorted(node['properties'])}\n  give it one under $defs")
+    if null and not rest:
+        return "None", True
     return (SCALARS[rest[0]] if len(rest) == 1 else "Any"), null
 
 
@@ -148,6 +169,7 @@ def describe(name, schema):
                 yield from uses(each)
     root = schema.get("items", {}).get("$ref") or schema.get("$ref")
     text = schema["description"] if root == f"#/$defs/{name}" else next(uses(schema), "")
+    text = re.sub(r"; (absent|null): .*", "", text)  # of the property, not of what stands there
     return text[:1].upper() + text[1:].rstrip(".") + "." if text else f"A part of the output of {schema['title']}."
 
 

@@ -26,8 +26,8 @@ COMMANDS = {
     "claim": {"table", "unseen"},
     "published list": {"csv"},
 }
-WHOLE = {"INT", "UINT", "N"}
-REAL = {"FLOAT", "PERCENT", "HOURS", "DAYS", "USD", "MINUTES", "FACTOR", "GB", "GB/S", "GBIT/S", "SECONDS"}
+WHOLE = {"INT", "UINT"}
+REAL = {"N", "FLOAT", "PERCENT", "HOURS", "DAYS", "USD", "MINUTES", "FACTOR", "GB", "GB/S", "GBIT/S", "SECONDS"}
 LINE = re.compile(r"  (?:-\w,)?--([a-z][a-z-]*)(?: (\S+))?(?: +(.*))?$")
 HEAD = '''"""The options of the commands, by their names in Python."""
 
@@ -35,9 +35,7 @@ HEAD = '''"""The options of the commands, by their names in Python."""
 
 from __future__ import annotations
 
-from typing import TypedDict
-
-from tprimat.words import Amount, Values, Place, Whole
+from tprimat.words import Amount, CallOptions, Place, Values, Whole
 '''
 
 
@@ -72,7 +70,7 @@ def name_class(command):
 
 
 def write_class(command, options):
-    lines = ["", "", f"class {name_class(command)}(TypedDict, total=False):",
+    lines = ["", "", f"class {name_class(command)}(CallOptions, total=False):",
              f'    """Options of `tprimat {command}`."""', ""]
     for name, kind, doc in options:
         lines += [f"    # {each}" for each in textwrap.wrap(doc, WIDTH - 6, break_long_words=False)]
@@ -87,8 +85,8 @@ def choose_separator(kind):
 
 
 def write_table(tables):
-    lines = ["", "", "# By command: what separates the words of a list. Empty: each repeats the option; None: it takes no value;",
-             "# ?: its value may be left out.", "SEPARATORS: dict[str, dict[str, str | None]] = {"]
+    lines = ["", "", "# By command: what separates the words of a list. Empty: each repeats the option; None: it takes",
+             "# no value; ?: its value may be left out.", "SEPARATORS: dict[str, dict[str, str | None]] = {"]
     for command, options in tables.items():
         lines.append(f'    "{command}": {{')
         for name, kind, _ in options:

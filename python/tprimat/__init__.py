@@ -14,7 +14,7 @@ For a training script of your own, whose steps become a benchmark:
     tprimat.lightning.BenchmarkCallback       the Trainer of Lightning, also below NeMo; likewise
     load_config                               the settings that hold, with dots, and what follows from them
 
-PyTorch, Transformers, Lightning and pandas are used where a script has them; nothing here needs one of them to be there.
+PyTorch, Transformers, Lightning and pandas are used where a script has them; nothing here needs one of them.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tprimat.calls import (claim, compare, estimate, estimate_memory, extract, load_result, load_results, plan, probe,
-                               published, run)
+    from tprimat.calls import (claim, compare, estimate, estimate_memory, extract, extract_all, load_result,
+                               load_results, plan, probe, published, run)
     from tprimat.config import Config, ConfigError, DotDict, LayoutCheck, Settings, load_config
     from tprimat.errors import (GateFailed, Inconclusive, InputError, MissingComponent, Problem, RunFailed,
                                 TimeLimitReached, TprimatError)
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
 
 __all__ = ["Config", "ConfigError", "DotDict", "GateFailed", "Inconclusive", "InputError", "LayoutCheck",
            "MissingComponent", "Problem", "RunFailed", "Settings", "StepRecorder", "TimeLimitReached", "TprimatError",
-           "claim", "compare", "estimate", "estimate_memory", "extract", "load_config", "load_result", "load_results",
-           "plan", "probe", "published", "run"]
+           "claim", "compare", "estimate", "estimate_memory", "extract", "extract_all", "load_config", "load_result",
+           "load_results", "plan", "probe", "published", "run"]
 
 # Each is imported when it is first used: `import tprimat` stays quick, and a copy beside a training has what it needs.
 MODULES = {"config": ("Config", "ConfigError", "DotDict", "LayoutCheck", "Settings", "load_config"),
            "steps": ("StepRecorder",),
            "errors": ("GateFailed", "Inconclusive", "InputError", "MissingComponent", "Problem", "RunFailed",
                       "TimeLimitReached", "TprimatError"),
-           "calls": ("claim", "compare", "estimate", "estimate_memory", "extract", "load_result", "load_results", "plan",
-                     "probe", "published", "run")}
+           "calls": ("claim", "compare", "estimate", "estimate_memory", "extract", "extract_all", "load_result",
+                     "load_results", "plan", "probe", "published", "run")}
 PLACES = {name: module for module, names in MODULES.items() for name in names}
 
 

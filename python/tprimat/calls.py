@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import pathlib
-import tempfile
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar, Union
 
@@ -18,33 +17,41 @@ from tprimat.errors import InputError, Problem, make_error
 from tprimat.program import Answer, call_program, require
 from tprimat.record import DataError, Record
 from tprimat.tables import Records
-from tprimat.words import make_words
+from tprimat.words import make_words, write_word
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from tprimat._generated.common import ClaimReport
+    from tprimat._generated.compare import ComparisonReport
     from tprimat._generated.estimate_flops import FlopReport
-    from tprimat._generated.options import (ClaimOptions, EstimateOptions, ExtractOptions, PlanOptions, ProbeOptions,
-                                            PublishedListOptions)
+    from tprimat._generated.estimate_memory import MemoryEstimate
+    from tprimat._generated.options import (ClaimOptions, CompareOptions, EstimateOptions, ExtractOptions, PlanOptions,
+                                            ProbeOptions, PublishedListOptions, RunOptions)
     from tprimat._generated.plan import PlanComparison
     from tprimat._generated.probe import ProbeReport
     from tprimat._generated.probe_gpu import GpuProbeReport
     from tprimat._generated.probe_model import ModelProbeReport
     from tprimat._generated.published_list import PublishedEntry
     from tprimat._generated.result import RunResult
+    from tprimat._generated.run import RunReport
 
 Path = Union[str, "os.PathLike[str]"]
 Item = TypeVar("Item", bound=Record)
-FAILED = 1  # exit status: some work failed, and what there is was printed
+FAILED, NO_VERDICT, SUSPICIOUS = 1, 3, 5  # exit statuses beside which there is an output
 
 
-def ask(command: str, arguments: Iterable[str], options: Mapping[str, Any], config: Path | None = None,
-        progress: bool = False, time_limit: float | None = None) -> Answer:
-    words = [*command.split(), *arguments, *make_words(command, options), "--json"]
+def ask(command: str, arguments: Iterable[Path], options: Mapping[str, Any], stated: Iterable[str] = (),
+        progress: bool = False) -> Answer:
+    """`stated`: options that are part of the call. Arguments come after `--`, so that none becomes an option."""
+    given = dict(options)
+    config, limit = given.pop("config", None), given.pop("time_limit", None)
+    progress = given.pop("progress", progress)
+    words = [*command.split(), *stated, *make_words(command, given), "--json"]
     if config is not None:
-        words += ["--config", os.fspath(config)]
-    return call_program(words, progress, time_limit)
+        words += write_word("--config", os.fspath(config))
+    paths = [os.fspath(each) for each in arguments]
+    return call_program([*words, "--", *paths] if paths else words, progress, limit)
 
 
 def read_answer(kind: type[Item], answer: Answer, command: str, fine: Iterable[int] = ()) -> Item:
@@ -55,14 +62,15 @@ def read_answer(kind: type[Item], answer: Answer, command: str, fine: Iterable[i
     return output
 
 
-def read_list(kind: type[Item], answer: Answer, command: str) -> Records[Item]:
-    output = read_all(kind, answer.data, answer, command, ())
-    require(answer, [command], output)
+def read_list(kind: type[Item], answer: Answer, command: str, fine: Iterable[int] = ()) -> Records[Item]:
+    output = read_all(kind, answer.data, answer, command, fine)
+    if answer.status not in fine:
+        require(answer, [command], output)
     return output
 
 
 def read_all(kind: type[Item], data: Any, answer: Answer, command: str, fine: Iterable[int]) -> Records[Item]:
-    if answer.data is None or answer.status not in (0, FAILED, *fine):
+    if answer.data is None:
         require(answer, [command])
     try:
         return Records(kind.from_json(each) for each in data)
@@ -71,58 +79,108 @@ def read_all(kind: type[Item], data: Any, answer: Answer, command: str, fine: It
                                           "use the program and the package of one version")]) from error
 
 
-def plan(model: str | None = None, *, config: Path | None = None, progress: bool = False,
-         time_limit: float | None = None, **options: Unpack[PlanOptions]) -> PlanComparison:
+def run(**options: Unpack[RunOptions]) -> RunReport:
+    """Trains what the configuration holds, and measures it. Shows the program's progress; `progress=False` is quiet.
+
+    Raises RunFailed if a run failed; its `output` has all runs."""
+    from tprimat._generated.run import RunReport
+
+    return read_answer(RunReport, ask("run", [], options, progress=True), "run")
+
+
+def extract(log: Path, **options: Unpack[ExtractOptions]) -> RunResult:
+    """Turns the log of any framework into a result, and writes it into the results folder; with `output="-"`, nowhere.
+
+    A log that shows a failed training, or no steps, gives a result too: see its `status`."""
+    from tprimat._generated.result import RunResult
+
+    if options.get("attempt") == "all" or os.path.isdir(log):
+        raise InputError(Problem("holds several results", os.fspath(log), "tprimat.extract_all returns them"))
+    return read_answer(RunResult, ask("extract", [log], options), "extract", fine=(FAILED,))
+
+
+def extract_all(*paths: Path, **options: Unpack[ExtractOptions]) -> Records[RunResult]:
+    """The results of several logs, or of a folder of logs; without one, of the newest logs in the usual places. A log
+    that gave no result is left out."""
+    from tprimat._generated.extract_folder import ExtractedLog
+    from tprimat._generated.extract_gathered import GatheredLogs
+    from tprimat._generated.result import RunResult
+
+    answer = ask("extract", paths, options)
+    if len(paths) == 1 and os.path.isdir(paths[0]):
+        return load_known(each.result for each in read_list(ExtractedLog, answer, "extract", fine=(FAILED,)))
+    if not paths:
+        return load_known(each.result for each in read_answer(GatheredLogs, answer, "extract", fine=(FAILED,)).taken)
+    if isinstance(answer.data, dict):  # of one log
+        return Records([read_answer(RunResult, answer, "extract", fine=(FAILED,))])
+    return read_list(RunResult, answer, "extract", fine=(FAILED,))
+
+
+def load_known(files: Iterable[str | None]) -> Records[RunResult]:
+    return load_results(*(each for each in files if each))
+
+
+def compare(*paths: Path, **options: Unpack[CompareOptions]) -> ComparisonReport:
+    """Compares results: files, or folders of them; without one, the results folder. Writes the report there.
+
+    Pairs that did different work have no verdict and say why. Raises GateFailed and Inconclusive for `fail_if`."""
+    from tprimat._generated.compare import ComparisonReport
+
+    return read_answer(ComparisonReport, ask("compare", paths, options), "compare", fine=(FAILED, NO_VERDICT))
+
+
+def plan(model: str | None = None, **options: Unpack[PlanOptions]) -> PlanComparison:
     """Ranks the layouts of a model on GPUs by predicted step time: `plan("llama3_8b", gpu="H100", gpus=64).best`."""
     from tprimat._generated.plan import PlanComparison
 
-    answer = ask("plan", [model] if model else [], options, config, progress, time_limit)
+    answer = ask("plan", [] if model is None else [model], options)
     return read_answer(PlanComparison, answer, "plan", fine=(FAILED,))  # no layout fits, or none in the days asked for
 
 
-def estimate(model: str, *, config: Path | None = None, progress: bool = False, time_limit: float | None = None,
-             **options: Unpack[EstimateOptions]) -> FlopReport:
+def estimate(model: str, **options: Unpack[EstimateOptions]) -> FlopReport:
     """A model's parameters and FLOPs per token, part by part."""
     from tprimat._generated.estimate_flops import FlopReport
 
-    answer = ask("estimate", ["--flops", model], options, config, progress, time_limit)
-    return read_answer(FlopReport, answer, "estimate")
+    return read_answer(FlopReport, ask("estimate", [], options, write_word("--flops", model)), "estimate")
 
 
-def probe(*, config: Path | None = None, progress: bool = False, time_limit: float | None = None,
-          **options: Unpack[ProbeOptions]) -> ProbeReport | GpuProbeReport | ModelProbeReport:
-    """Measures this machine's matrix products and memory; with `model`, that model's matrix products."""
+def estimate_memory(model: str, **options: Unpack[EstimateOptions]) -> Records[MemoryEstimate]:
+    """Predicted memory of the layout that is configured for a model, one for each framework."""
+    from tprimat._generated.estimate_memory import MemoryEstimate
+
+    return read_list(MemoryEstimate, ask("estimate", [], options, write_word("--memory", model)), "estimate")
+
+
+def probe(**options: Unpack[ProbeOptions]) -> ProbeReport | GpuProbeReport | ModelProbeReport:
+    """Measures this machine's matrix products and memory; with `model`, that model's matrix products. Shows its
+    progress."""
     from tprimat._generated.probe import ProbeReport
     from tprimat._generated.probe_gpu import GpuProbeReport
     from tprimat._generated.probe_model import ModelProbeReport
 
-    on_gpu = options.get("device") not in (None, "cpu")
-    answer = ask("probe", [], options, config, progress, time_limit)
-    if options.get("model"):
-        return read_answer(ModelProbeReport, answer, "probe")
-    return read_answer(GpuProbeReport, answer, "probe") if on_gpu else read_answer(ProbeReport, answer, "probe")
+    answer = ask("probe", [], options, progress=True)
+    if options.get("device") not in (None, "cpu"):
+        return read_answer(GpuProbeReport, answer, "probe")
+    return read_answer(ModelProbeReport, answer, "probe") if options.get("model") else \
+        read_answer(ProbeReport, answer, "probe")
 
 
-def claim(model: Path, *, config: Path | None = None, progress: bool = False, time_limit: float | None = None,
-          **options: Unpack[ClaimOptions]) -> ClaimReport:
+def claim(model: Path, **options: Unpack[ClaimOptions]) -> ClaimReport:
     """Judges a stated training rate, or the file of a result: possible, expected, near published ones."""
     from tprimat._generated.common import ClaimReport
 
-    answer = ask("claim", [os.fspath(model)], options, config, progress, time_limit)
-    return read_answer(ClaimReport, answer, "claim", fine=(1, 5))  # impossible, suspicious
+    return read_answer(ClaimReport, ask("claim", [model], options), "claim", fine=(FAILED, SUSPICIOUS))
 
 
-def published(*, progress: bool = False, time_limit: float | None = None,
-              **options: Unpack[PublishedListOptions]) -> Records[PublishedEntry]:
+def published(**options: Unpack[PublishedListOptions]) -> Records[PublishedEntry]:
     """Published training results that match: `published(model="llama3.1_8b", gpu="H100", sort="mfu")`."""
     from tprimat._generated.published_list import PublishedEntry
 
-    answer = ask("published list", [], options, None, progress, time_limit)
-    return read_list(PublishedEntry, answer, "published list")
+    return read_list(PublishedEntry, ask("published list", [], options), "published list")
 
 
 def load_result(path: Path) -> RunResult:
-    """A result file, as `run`, `extract` and the callbacks write it."""
+    """A result file, as `run`, `extract` and the callbacks write it; the program reads those of earlier versions."""
     from tprimat._generated.result import RunResult
 
     file = pathlib.Path(path)
@@ -130,11 +188,22 @@ def load_result(path: Path) -> RunResult:
         result = RunResult.from_json(json.loads(file.read_text(encoding="utf-8")))
     except OSError as error:
         raise InputError(Problem(error.strerror or str(error), str(file))) from error
-    except ValueError as error:  # DataError too
+    except DataError:
+        result = read_answer(RunResult, ask("extract", [file], {"output": "-"}), "extract")
+    except ValueError as error:
         raise InputError(Problem(str(error), str(file), "name a result of tprimat run or extract")) from error
-    return keep_path(result, file)
-
-
-def keep_path(result: RunResult, path: pathlib.Path) -> RunResult:
-    object.__setattr__(result, "path", path)
+    object.__setattr__(result, "path", file)
     return result
+
+
+def load_results(*paths: Path) -> Records[RunResult]:
+    """Result files; of a folder, all that lie in it. Its other files of JSON are passed over."""
+    files: list[pathlib.Path] = []
+    for path in map(pathlib.Path, paths):
+        files += filter(states_version, sorted(path.glob("*.json"))) if path.is_dir() else [path]
+    return Records(load_result(each) for each in files)
+
+
+def states_version(file: pathlib.Path) -> bool:
+    """Whether it looks like a result, if a damaged one."""
+    return '"schema_version"' in file.read_text(encoding="utf-8", errors="replace")

@@ -14,10 +14,10 @@ import threading
 from dataclasses import dataclass
 from typing import IO, Any
 
-from tprimat.errors import MissingComponent, Problem, TimeLimitReached, make_error
+from tprimat.errors import InputError, MissingComponent, Problem, TimeLimitReached, make_error
 
-SECONDS_TO_STOP = 5.0  # for the program to stop what it started and to write results
-SECONDS_UNTIL_SIGNAL = 3.0  # on Ctrl-C a terminal signals the program too; a second signal would hurry it
+SECONDS_TO_STOP = 60.0  # for the program to stop what it started and to write results; a second Ctrl-C ends the wait
+SECONDS_UNTIL_SIGNAL = 10.0  # where a terminal has signalled the program too: a second signal hurries it
 
 
 def find_program() -> str:
@@ -36,7 +36,7 @@ def find_program() -> str:
     found = shutil.which("tprimat")
     if found is None:
         raise MissingComponent(Problem("there is no program tprimat", "PATH",
-                                       "pip install tprimat, or put its folder into PATH, or name it in TPRIMAT_PROGRAM"))
+                                       "pip install tprimat, or put its folder into PATH, or set TPRIMAT_PROGRAM"))
     return found
 
 
@@ -61,18 +61,31 @@ class Answer:
 
 def call_program(words: list[str], progress: bool = False, time_limit: float | None = None) -> Answer:
     """Runs `tprimat WORDS` to its end. With `progress`, what it tells on stderr appears in ours as it comes."""
-    child = subprocess.Popen([find_program(), *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                             stderr=subprocess.PIPE, text=True, encoding="utf-8", errors="replace")
+    child = start([find_program(), *words])
     assert child.stdout is not None and child.stderr is not None
     told: list[str] = []
     reader = threading.Thread(target=follow, args=(child.stderr, told, progress), daemon=True)
     reader.start()
     text, status = wait_for(child, child.stdout, time_limit, words)
     reader.join()
+    child.stdout.close()
+    child.stderr.close()
     return Answer(status, parse_output(text), read_problems(told))
 
 
-def wait_for(child: subprocess.Popen[str], stdout: IO[str], time_limit: float | None, words: list[str]) -> tuple[str, int]:
+def start(command: list[str]) -> subprocess.Popen[str]:
+    try:
+        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                text=True, encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise MissingComponent(Problem(f"cannot be started: {error.strerror}", command[0],
+                                       "install the package of this machine")) from error
+    except ValueError as error:  # a zero byte, or half a character
+        raise InputError(Problem(f"an argument cannot be passed to a program: {error}", command[1])) from error
+
+
+def wait_for(child: subprocess.Popen[str], stdout: IO[str], time_limit: float | None,
+             words: list[str]) -> tuple[str, int]:
     printed: list[str] = []
     collector = threading.Thread(target=lambda: printed.append(stdout.read()), daemon=True)
     collector.start()
@@ -83,7 +96,7 @@ def wait_for(child: subprocess.Popen[str], stdout: IO[str], time_limit: float | 
         raise TimeLimitReached(Problem(f"tprimat {words[0]} took longer than {time_limit:g} s", "time_limit",
                                        "give it more time, or less work")) from None
     except KeyboardInterrupt:
-        stop(child, signal.SIGINT, SECONDS_UNTIL_SIGNAL)
+        stop(child, signal.SIGINT, SECONDS_UNTIL_SIGNAL if is_in_foreground() else 0.0)
         raise
     finally:
         if child.poll() is None:
@@ -91,6 +104,14 @@ def wait_for(child: subprocess.Popen[str], stdout: IO[str], time_limit: float | 
             child.wait()
     collector.join()
     return "".join(printed), status
+
+
+def is_in_foreground() -> bool:
+    """Whether Ctrl-C on a terminal reaches us, and with us the program. In a notebook it does not."""
+    try:
+        return os.tcgetpgrp(0) == os.getpgrp()
+    except OSError:
+        return False
 
 
 def stop(child: subprocess.Popen[str], how: signal.Signals, patience: float) -> None:

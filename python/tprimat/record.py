@@ -27,9 +27,11 @@ class Record:
         return read_record(cls, data, cls.__name__)
 
     def to_json(self) -> dict[str, Any]:
-        """An object that json.dumps takes. A figure that is not known is left out."""
-        values = {key: getattr(self, name) for name, key in shape_of(type(self)).keys.items()}
-        return {key: as_json(value) for key, value in values.items() if value is not None} | dict(self.extra)
+        """An object that json.dumps takes. What is not known is left out, or null where the schema wants it."""
+        shape = shape_of(type(self))
+        values = {name: getattr(self, name) for name in shape.keys}
+        return {shape.keys[name]: as_json(value) for name, value in values.items()
+                if value is not None or name in shape.required} | dict(self.extra)
 
     def __str__(self) -> str:
         """For people: what is known, one line each."""

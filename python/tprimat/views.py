@@ -7,13 +7,15 @@ import pathlib
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from tprimat.tables import make_frame
+from tprimat.tables import Records, make_frame
 
 if TYPE_CHECKING:
     import pandas
 
+    from tprimat._generated.compare import Contender, Figure, Finding, ModelGroup, Pair
     from tprimat._generated.plan import FrontierPlan, PlanAnswer, PlanLine, PlanReport
-    from tprimat._generated.result import DeviceInfo, Derived, ModelInfo, PerformanceMetrics
+    from tprimat._generated.result import DeviceInfo, Derived, ModelInfo, PerformanceMetrics, RunResult
+    from tprimat._generated.run import RunOutcome
 
 
 def format_number(value: float) -> str:
@@ -96,11 +98,12 @@ class ResultView:
 
     def to_row(self) -> dict[str, Any]:
         """What a table of results shows."""
+        performance = self.performance_metrics
         return {"file": str(self.path) if self.path else None, "framework": self.framework, "model": self.model,
                 "platform": self.platform, "device": self.gpu_info.device_name, "devices": self.gpu_info.device_count,
                 "precision": self.precision, "status": self.status, "tokens_per_second": self.tokens_per_second,
                 "tokens_per_second_per_gpu": self.tokens_per_second_per_gpu, "mfu": self.mfu,
-                "step_time_seconds": self.performance_metrics.avg_step_time_seconds if self.performance_metrics else None}
+                "step_time_seconds": performance.avg_step_time_seconds if performance else None}
 
 
 LAYOUT = {"TP": "tensor_model_parallel_size", "PP": "pipeline_model_parallel_size", "VP": "virtual_pipeline_size",
@@ -164,7 +167,8 @@ class PlanReportView:
 
     def __str__(self) -> str:
         head = (f"{self.model} on {self.gpus} x {self.gpu}, {self.framework}, {self.precision}, "
-                f"SL {self.sequence_length}, GBS {self.global_batch_size}: {self.fitting} of {self.legal} legal layouts fit")
+                f"SL {self.sequence_length}, GBS {self.global_batch_size}: "
+                f"{self.fitting} of {self.legal} legal layouts fit")
         return "\n".join([head, *(f"{n:3}  {each}" for n, each in enumerate(self.ranked, 1))])
 
     def to_rows(self) -> list[dict[str, Any]]:
@@ -215,9 +219,10 @@ class EntryView:
         tokens_per_second_per_gpu: float | None
 
     def __str__(self) -> str:
+        rate = self.tokens_per_second_per_gpu
         return f"{self.id}: " + list_known(
             self.model, f"{self.gpus} x {self.gpu}" if self.gpus else self.gpu, self.precision, self.framework,
-            f"{format_number(self.tokens_per_second_per_gpu)} tokens/s per GPU" if self.tokens_per_second_per_gpu else None)
+            f"{format_number(rate)} tokens/s per GPU" if rate else None)
 
 
 def flatten(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -227,3 +232,137 @@ def flatten(record: Mapping[str, Any]) -> dict[str, Any]:
 
 def rows_of(records: Iterable[Any]) -> list[dict[str, Any]]:
     return [each.to_row() if hasattr(each, "to_row") else flatten(each.to_json()) for each in records]
+
+
+class FigureView:
+    """A metric with its 95 % interval and unit; `float(figure)` is its value."""
+
+    if TYPE_CHECKING:
+        value: float
+        ci95_low: float | None
+        ci95_high: float | None
+        unit: str
+
+    def __float__(self) -> float:
+        return self.value
+
+    def __str__(self) -> str:
+        interval = "" if self.ci95_low is None or self.ci95_high is None else \
+            f" ({format_number(self.ci95_low)} to {format_number(self.ci95_high)})"
+        return f"{format_number(self.value)}{interval}{' ' + self.unit if self.unit else ''}"
+
+
+class OutcomeView:
+    """How a run of the suite ended."""
+
+    if TYPE_CHECKING:
+        framework: Any
+        platform: Any
+        model: str
+        strategy: str
+        run: int
+        status: Any
+        reason: str | None
+        result: str
+        steps: int | None
+        tokens_per_second: float | None
+        step_time_seconds: float | None
+        mfu: float | None
+
+    def __str__(self) -> str:
+        return f"{self.framework} {self.model} {self.platform} {self.strategy}, run {self.run}: " + list_known(
+            self.status + (f" ({self.reason})" if self.reason else ""),
+            f"{self.steps} steps" if self.steps else None,
+            f"{format_number(self.tokens_per_second)} tokens/s" if self.tokens_per_second else None,
+            f"MFU {format_share(self.mfu)}" if self.mfu else None)
+
+    def to_row(self) -> dict[str, Any]:
+        return {key: getattr(self, key) for key in (
+            "framework", "model", "platform", "strategy", "run", "status", "steps", "tokens_per_second",
+            "step_time_seconds", "mfu", "result")}
+
+
+class SuiteView:
+    """What `tprimat run` trained."""
+
+    if TYPE_CHECKING:
+        runs: tuple[RunOutcome, ...]
+
+    @property
+    def results(self) -> Records[RunResult]:
+        """The result of each run that has one, from its file."""
+        from tprimat.calls import load_result
+
+        return Records(load_result(each.result) for each in self.runs if pathlib.Path(each.result).is_file())
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.runs))
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """One row for each run."""
+        return make_frame(each.to_row() for each in self.runs)
+
+
+class ContenderView:
+    """A participant of a comparison: a run, or several of one configuration."""
+
+    if TYPE_CHECKING:
+        letter: str
+        label: str
+        figures: dict[str, Figure]
+
+    def __str__(self) -> str:
+        rate, mfu = (self.figures.get(key) for key in ("tokens_per_second_per_gpu", "mfu"))
+        known = list_known(f"{rate} per GPU" if rate else None, f"MFU {format_share(mfu.value)}" if mfu else None)
+        return f"{self.letter}  {self.label}: {known or 'no figures'}"
+
+    def to_row(self) -> dict[str, Any]:
+        return {"letter": self.letter, "label": self.label, **{key: each.value for key, each in self.figures.items()}}
+
+
+class PairView:
+    """Two participants compared."""
+
+    if TYPE_CHECKING:
+        subject: str
+        reference: str
+        headline: str
+        findings: tuple[Finding, ...]
+
+    def __str__(self) -> str:
+        return "\n".join([f"{self.subject} against {self.reference}: {self.headline}",
+                          *(f"  {each.severity}: {each.sentence}" for each in self.findings)])
+
+
+class GroupView:
+    """The participants of one model."""
+
+    if TYPE_CHECKING:
+        model: str
+        contenders: tuple[Contender, ...]
+        pairs: tuple[Pair, ...]
+
+    def __str__(self) -> str:
+        return "\n".join([self.model, *map(str, self.contenders), *map(str, self.pairs)])
+
+
+class ComparisonView:
+    """What `tprimat compare` found."""
+
+    if TYPE_CHECKING:
+        groups: tuple[ModelGroup, ...]
+
+    @property
+    def contenders(self) -> tuple[Contender, ...]:
+        return tuple(each for group in self.groups for each in group.contenders)
+
+    @property
+    def pairs(self) -> tuple[Pair, ...]:
+        return tuple(each for group in self.groups for each in group.pairs)
+
+    def __str__(self) -> str:
+        return "\n\n".join(map(str, self.groups)) or "nothing to compare"
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """One row for each participant, with its metrics."""
+        return make_frame({"model": group.model, **each.to_row()} for group in self.groups for each in group.contenders)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any, Union
+from typing import Any, TypedDict, Union
 
 from tprimat.errors import InputError, Problem
 
@@ -14,6 +14,17 @@ Amount = Union[float, int, str]
 Whole = Union[int, str]
 One = Union[str, int, float, "os.PathLike[str]"]
 Values = Union[One, Iterable[One], Mapping[str, Any]]
+
+
+class CallOptions(TypedDict, total=False):
+    """What every call takes."""
+
+    # The configuration file; without it ./config.yaml, else the built-in default
+    config: Place
+    # Whether what the program tells on stderr appears, as it comes
+    progress: bool
+    # Seconds after which the program is stopped; without it, none
+    time_limit: float
 
 
 def make_words(command: str, options: Mapping[str, Any]) -> list[str]:
@@ -25,7 +36,8 @@ def make_words(command: str, options: Mapping[str, Any]) -> list[str]:
     words: list[str] = []
     for name, value in options.items():
         if name not in known:
-            raise InputError(Problem(f"tprimat.{command.split()[0]} has no option '{name}'", name, suggest(name, known)))
+            raise InputError(Problem(f"tprimat.{command.split()[0]} has no option '{name}'", name,
+                                     suggest(name, known)))
         if value is None or value is False:
             continue
         words += write_option(name, value, known[name])
@@ -51,8 +63,13 @@ def write_option(name: str, value: Any, separator: str | None) -> list[str]:
         raise InputError(Problem(f"option '{name}' is a flag, not {value!r}", name, "give it True or False"))
     values = list_values(value)
     if separator:
-        return [option, separator.join(values)] if values else []
-    return [word for each in values for word in (option, each)]
+        return write_word(option, separator.join(values)) if values else []
+    return [word for each in values for word in write_word(option, each)]
+
+
+def write_word(option: str, value: str) -> list[str]:
+    """A value that begins like an option is none."""
+    return [f"{option}={value}"] if value.startswith("-") else [option, value]
 
 
 def list_values(value: Any) -> list[str]:
@@ -67,6 +84,8 @@ def write_value(value: Any) -> str:
     """As YAML and the command line write it."""
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**63:
+        return str(int(value))  # 15e12 tokens
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(write_value(each) for each in value) + "]"
     return os.fspath(value) if isinstance(value, os.PathLike) else str(value)

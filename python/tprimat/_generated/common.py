@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from tprimat.record import Record
+from tprimat.views import EstimateView
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +47,7 @@ class ExpectedRate(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class PublishedStanding(Record):
-    """Against published runs of its kind."""
+    """Standing among published runs of the kind."""
 
     mfu: float
     """of the run: causal model FLOPs over the dense peak"""
@@ -160,6 +161,182 @@ class ClaimReport(Record):
     """mistakes that would explain the figure, most likely first"""
     notes: tuple[str, ...]
     """what else to know"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimate(EstimateView, Record):
+    """Figures of the metrics that are known, with their 95 % intervals."""
+
+    value: float | None
+    """the figure"""
+    ci95_low: float | None = None
+    """lower end of the 95 % confidence interval"""
+    ci95_high: float | None = None
+    """upper end of the 95 % confidence interval"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SkippedFile(Record):
+    """Files that are no results."""
+
+    path: str
+    """file that is left out"""
+    reason: str
+    """reason for leaving it out"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gate(Record):
+    """--fail-if conditions on the newest point of each series."""
+
+    gate: str
+    """condition as given"""
+    metric: str
+    """key of the metric"""
+    operator: Literal["<", "<=", ">", ">="]
+    """a change in this relation to the threshold fails"""
+    threshold: float
+    """fraction of the baseline if relative, else in the metric's unit"""
+    relative: bool
+    """the change is a fraction of the baseline"""
+    unit: str
+    """unit of the threshold and the change; empty: a fraction"""
+    model: str
+    """key of the model"""
+    baseline: str
+    """label of the baseline"""
+    subject: str
+    """label of the participant that is judged"""
+    before: Estimate | None
+    """metric of the baseline, in its unit; null: not known"""
+    after: Estimate | None
+    """metric of the subject, in its unit; null: not known"""
+    change: Estimate | None
+    """change in the terms of the gate; null: not known"""
+    outcome: Literal["passed", "failed", "inconclusive", "not comparable", "invalid"]
+    """result of the gate"""
+    reason: str
+    """reason for this outcome"""
+    sentence: str
+    """gate, outcome and figures as a sentence"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PeakInfo(Record):
+    """What one device can do: the denominator of mfu."""
+
+    id: str
+    """which peak"""
+    flops_per_second: float | None
+    """dense peak of one device, FLOP/s"""
+    source: str
+    """where the figure comes from"""
+    memory_bytes_per_second: float | None = None
+    """main memory's bandwidth for one device (STREAM's triad), measured with the peak, B/s"""
+    memory_source: str | None = None
+    """how it was measured"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingConfig(Record):
+    """Requested settings of the training."""
+
+    max_steps: int | None = None
+    """requested steps"""
+    global_batch_size: int | None = None
+    """sequences per step"""
+    micro_batch_size: int | None = None
+    """sequences per forward pass and rank"""
+    sequence_length: int | None = None
+    """tokens per sequence"""
+    num_gpus: int | None = None
+    """devices of the run"""
+    tokens_per_step: int | None = None
+    """tokens of a step over all ranks, where batch and sequence length are not both known"""
+    parallel_strategy: str | None = None
+    """name of the layout"""
+    learning_rate: float | None = None
+    """requested peak learning rate"""
+    min_learning_rate: float | None = None
+    """requested final learning rate"""
+    weight_decay: float | None = None
+    """decoupled weight decay"""
+    clip_grad_norm: float | None = None
+    """gradient norm is clipped to this"""
+    warmup_steps: int | None = None
+    """steps of learning-rate warm-up"""
+    seed: int | None = None
+    """seed of weights and data"""
+    optimizer: str | None = None
+    """optimizer"""
+    schedule: str | None = None
+    """learning-rate schedule"""
+    recompute: str | None = None
+    """activations computed again: none, selective, full"""
+    loaded_checkpoint: str | None = None
+    """folder of the checkpoint that the training continued; absent: it began anew"""
+    loaded_step: int | None = None
+    """step of that checkpoint"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParallelismConfig(Record):
+    """Layout over devices."""
+
+    strategy_name: str | None = None
+    """name of the layout"""
+    tensor_model_parallel_size: int | None = None
+    """TP"""
+    pipeline_model_parallel_size: int | None = None
+    """PP"""
+    data_parallel_size: int | None = None
+    """DP"""
+    context_parallel_size: int | None = None
+    """CP"""
+    gradient_accumulation_steps: int | None = None
+    """GA"""
+    virtual_pipeline_model_parallel_size: int | None = None
+    """VP: pipeline stages of a rank"""
+    expert_model_parallel_size: int | None = None
+    """EP"""
+    expert_tensor_parallel_size: int | None = None
+    """ETP"""
+    zero_stage: int | None = None
+    """ZeRO: the data-parallel ranks shard 1 optimizer states, 2 also gradients, 3 also weights"""
+    embedding_and_loss_as_layers: bool | None = None
+    """the embedding and the loss count as one layer each when the pipeline splits the model"""
+    sequence_parallel: bool | None = None
+    """SP: norms split over the TP group"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachineFinding(Record):
+    """Warnings and worse, the worst first."""
+
+    severity: Literal["ok", "note", "warning", "missing", "broken"]
+    """ok, note, warning, missing or broken"""
+    area: str
+    """what it is about"""
+    what: str
+    """what was found"""
+    remedy: str
+    """what to do about it"""
+    code: str | None = None
+    """the kind of the finding, the same whatever its figures; of a warning or worse"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AssumedFact(Record):
+    """Facts that the log does not state: from a configuration, or from the log's name."""
+
+    key: str
+    """fact, by its key in this file"""
+    value: str
+    """its value"""
+    from_: str = field(metadata={"key": "from"})
+    """configuration, variable or name that states it"""
+    setting: str | None = None
+    """key of the configuration"""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""The output of tprimat data encode --json."""
+"""The output of tprimat data encode FILE --json."""
 
 # Written by scripts/generate_dataclasses.py; do not edit.
 
@@ -12,7 +12,7 @@ from tprimat.record import Record
 
 @dataclass(frozen=True, kw_only=True)
 class EncodeSummary(Record):
-    """An encoded data set."""
+    """A data set encoded from text."""
 
     prefix: str
     """path without .bin and .idx"""

@@ -4,12 +4,10 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
-
-from tprimat.words import Amount, Values, Place, Whole
+from tprimat.words import Amount, CallOptions, Place, Values, Whole
 
 
-class RunOptions(TypedDict, total=False):
+class RunOptions(CallOptions, total=False):
     """Options of `tprimat run`."""
 
     # Override one key, e.g. --set training.data.seq_length=4096; may be repeated
@@ -28,7 +26,7 @@ class RunOptions(TypedDict, total=False):
     # Launcher that starts the ranks: local, mpi, slurm, docker or kubernetes
     launcher: Values
     # Nodes per training (default: as configured, else 1)
-    nodes: Whole
+    nodes: Amount
     # Prefix of a Megatron .bin/.idx pair, or synthetic
     dataset: Place
     # Directory for results and logs (default: as configured, else ./output)
@@ -57,7 +55,7 @@ class RunOptions(TypedDict, total=False):
     resume: bool
 
 
-class ExtractOptions(TypedDict, total=False):
+class ExtractOptions(CallOptions, total=False):
     """Options of `tprimat extract`."""
 
     # Override one key, e.g. --set training.data.seq_length=4096; may be repeated
@@ -79,20 +77,20 @@ class ExtractOptions(TypedDict, total=False):
     # Device, e.g. "H100"
     device: Values
     # Number of devices
-    devices: Whole
+    devices: Amount
     # Sequences per step
-    global_batch_size: Whole
+    global_batch_size: Amount
     # Tokens per sequence
-    sequence_length: Whole
+    sequence_length: Amount
     # Framework, if the log lacks it or shows only the trainer inside: prim around Megatron-LM
     framework: Values
     # Precision of the matrix products: bf16, fp16, fp8, fp32, tf32
     precision: Values
     # Skip this many records instead of detecting the warm-up
-    warmup: Whole
+    warmup: Amount
 
 
-class CompareOptions(TypedDict, total=False):
+class CompareOptions(CallOptions, total=False):
     """Options of `tprimat compare`."""
 
     # Override one key, e.g. --set training.data.seq_length=4096; may be repeated
@@ -133,7 +131,7 @@ class CompareOptions(TypedDict, total=False):
     output: Place
 
 
-class PlanOptions(TypedDict, total=False):
+class PlanOptions(CallOptions, total=False):
     """Options of `tprimat plan`."""
 
     # Override one key, e.g. --set training.data.seq_length=4096; may be repeated
@@ -151,7 +149,7 @@ class PlanOptions(TypedDict, total=False):
     # With --machine: memory of a GPU; for CPUs, of a node (default: measured, or the catalogue's)
     memory_gb: Amount
     # With --machine: GPUs joined by fast links; for CPUs, ranks per node (default: the catalogue's, or all ranks)
-    gpus_per_node: Whole
+    gpus_per_node: Amount
     # Framework to predict: megatron_core, fsdp2, nanotron, prim (AMD), ... (default: megatron_core)
     framework: Values
     # bf16, fp16, fp8 or fp4; with --gpu cpu also fp32 (default: bf16)
@@ -176,9 +174,9 @@ class PlanOptions(TypedDict, total=False):
     # Mixture of experts: hide exchanges of tokens behind another micro-batch, where a layout can
     expert_overlap: bool
     # Bytes of each of Adam's moments: 4 (default) or 2
-    moment_bytes: Whole
+    moment_bytes: Amount
     # Bytes in which gradients are summed: 2 or 4 (default: as the framework does)
-    gradient_bytes: Whole
+    gradient_bytes: Amount
     # Fill pipeline bubbles with weight gradients (ZB-H1)
     zero_bubble: bool
     # Plan fine-tuning that trains low-rank adapters alone
@@ -190,7 +188,7 @@ class PlanOptions(TypedDict, total=False):
     # Plot the --scaling curves or --validate predictions to a .png or .svg file; -: SVG on stdout
     plot: Place
     # Tokens to train: 15T, 300B (default: 1T)
-    tokens: Whole
+    tokens: Amount
     # USD per GPU and hour: 2.5, or H100=2.5,B200=4
     price: Values
     # Find the fewest GPUs that train the tokens in this many days
@@ -209,7 +207,7 @@ class PlanOptions(TypedDict, total=False):
     parameters: Place
 
 
-class EstimateOptions(TypedDict, total=False):
+class EstimateOptions(CallOptions, total=False):
     """Options of `tprimat estimate`."""
 
     # Override one key, e.g. --set training.data.seq_length=4096; may be repeated
@@ -232,7 +230,7 @@ class EstimateOptions(TypedDict, total=False):
     expert_load: Amount
 
 
-class ProbeOptions(TypedDict, total=False):
+class ProbeOptions(CallOptions, total=False):
     """Options of `tprimat probe`."""
 
     # Override one key, e.g. --set training.data.seq_length=4096; may be repeated
@@ -245,7 +243,7 @@ class ProbeOptions(TypedDict, total=False):
     model: Values
 
 
-class ClaimOptions(TypedDict, total=False):
+class ClaimOptions(CallOptions, total=False):
     """Options of `tprimat claim`."""
 
     # Override one key, e.g. --set training.data.seq_length=4096; may be repeated
@@ -263,40 +261,40 @@ class ClaimOptions(TypedDict, total=False):
     # The run trained low-rank adapters (LoRA), not all weights
     adapters: bool
     # Number of GPUs
-    gpus: Whole
+    gpus: Amount
     # Tokens per sequence (default: 4096, or the model's own if that is less)
-    seq: Whole
+    seq: Amount
     # Sequences per step
-    gbs: Whole
+    gbs: Amount
     # Sequences per micro-batch
-    mbs: Whole
+    mbs: Amount
     # Tensor-parallel ranks
-    tp: Whole
+    tp: Amount
     # Pipeline stages
-    pp: Whole
+    pp: Amount
     # Virtual stages per rank
-    vp: Whole
+    vp: Amount
     # Context-parallel ranks
-    cp: Whole
+    cp: Amount
     # Expert-parallel ranks
-    ep: Whole
+    ep: Amount
     # The claim: tokens/s per GPU
-    tokens_per_second_per_gpu: Whole
+    tokens_per_second_per_gpu: Amount
     # The claim: tokens/s of the whole job; needs --gpus
-    tokens_per_second: Whole
+    tokens_per_second: Amount
     # The claim: seconds per step; needs --gbs and --gpus
     step_time: Amount
     # The claim: model FLOPs utilization, in percent
     mfu: Amount
     # The claim: TFLOP/s per GPU
-    tflops_per_gpu: Whole
+    tflops_per_gpu: Amount
     # How --mfu and --tflops-per-gpu count FLOPs (default: full, as PaLM defined MFU)
     convention: Values
     # Compare with these tables instead of the built-in ones
     published: Values
 
 
-class PublishedListOptions(TypedDict, total=False):
+class PublishedListOptions(CallOptions, total=False):
     """Options of `tprimat published list`."""
 
     # Model of the catalogue, or a part of the printed name
@@ -313,8 +311,8 @@ class PublishedListOptions(TypedDict, total=False):
     sort: Values
 
 
-# By command: what separates the words of a list. Empty: each repeats the option; None: it takes no value;
-# ?: its value may be left out.
+# By command: what separates the words of a list. Empty: each repeats the option; None: it takes
+# no value; ?: its value may be left out.
 SEPARATORS: dict[str, dict[str, str | None]] = {
     "run": {
         "set": "",

@@ -130,7 +130,7 @@ class MovedParameter(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class OwnResultsReport(Record):
-    """Errors on results of trainings; absent: no result was given."""
+    """Errors on results of trainings."""
 
     table: str
     """kind of rows"""

@@ -62,7 +62,7 @@ class GpuRate(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class GroupedRateDeviceMeasured(Record):
-    """Rate of the routed experts' products; absent: a dense model, or no kernels."""
+    """Rate of the routed experts' products."""
 
     name: str
     """name of the products"""

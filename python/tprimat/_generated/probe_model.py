@@ -13,7 +13,7 @@ from tprimat.record import Record
 
 @dataclass(frozen=True, kw_only=True)
 class GroupedRateMeasured(Record):
-    """Rate of the routed experts' products; absent: a dense model."""
+    """Rate of the routed experts' products."""
 
     name: str
     """name of the products"""

@@ -4,11 +4,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
+from tprimat._generated.common import AssumedFact, Estimate, MachineFinding, ParallelismConfig, PeakInfo, TrainingConfig
 from tprimat.record import Record
-from tprimat.views import EstimateView, ResultView
+from tprimat.views import ResultView
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +70,7 @@ class MambaMixers(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Experts(Record):
-    """Mixture of experts; absent: a dense model."""
+    """Mixture of experts."""
 
     count: int
     """routed experts of a layer"""
@@ -208,78 +209,6 @@ class DeviceInfo(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainingConfig(Record):
-    """Requested settings of the training."""
-
-    max_steps: int | None = None
-    """requested steps"""
-    global_batch_size: int | None = None
-    """sequences per step"""
-    micro_batch_size: int | None = None
-    """sequences per forward pass and rank"""
-    sequence_length: int | None = None
-    """tokens per sequence"""
-    num_gpus: int | None = None
-    """devices of the run"""
-    tokens_per_step: int | None = None
-    """tokens of a step over all ranks, where batch and sequence length are not both known"""
-    parallel_strategy: str | None = None
-    """name of the layout"""
-    learning_rate: float | None = None
-    """requested peak learning rate"""
-    min_learning_rate: float | None = None
-    """requested final learning rate"""
-    weight_decay: float | None = None
-    """decoupled weight decay"""
-    clip_grad_norm: float | None = None
-    """gradient norm is clipped to this"""
-    warmup_steps: int | None = None
-    """steps of learning-rate warm-up"""
-    seed: int | None = None
-    """seed of weights and data"""
-    optimizer: str | None = None
-    """optimizer"""
-    schedule: str | None = None
-    """learning-rate schedule"""
-    recompute: str | None = None
-    """activations computed again: none, selective, full"""
-    loaded_checkpoint: str | None = None
-    """folder of the checkpoint that the training continued; absent: it began anew"""
-    loaded_step: int | None = None
-    """step of that checkpoint"""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ParallelismConfig(Record):
-    """Layout over devices."""
-
-    strategy_name: str | None = None
-    """name of the layout"""
-    tensor_model_parallel_size: int | None = None
-    """TP"""
-    pipeline_model_parallel_size: int | None = None
-    """PP"""
-    data_parallel_size: int | None = None
-    """DP"""
-    context_parallel_size: int | None = None
-    """CP"""
-    gradient_accumulation_steps: int | None = None
-    """GA"""
-    virtual_pipeline_model_parallel_size: int | None = None
-    """VP: pipeline stages of a rank"""
-    expert_model_parallel_size: int | None = None
-    """EP"""
-    expert_tensor_parallel_size: int | None = None
-    """ETP"""
-    zero_stage: int | None = None
-    """ZeRO: the data-parallel ranks shard 1 optimizer states, 2 also gradients, 3 also weights"""
-    embedding_and_loss_as_layers: bool | None = None
-    """the embedding and the loss count as one layer each when the pipeline splits the model"""
-    sequence_parallel: bool | None = None
-    """SP: norms split over the TP group"""
-
-
-@dataclass(frozen=True, kw_only=True)
 class PerformanceMetrics(Record):
     """Speed."""
 
@@ -362,34 +291,6 @@ class StepStatistics(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PeakInfo(Record):
-    """Denominator of MFU."""
-
-    id: str
-    """which peak"""
-    flops_per_second: float | None
-    """dense peak of one device, FLOP/s"""
-    source: str
-    """where the figure comes from"""
-    memory_bytes_per_second: float | None = None
-    """main memory's bandwidth for one device (STREAM's triad), measured with the peak, B/s"""
-    memory_source: str | None = None
-    """how it was measured"""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Estimate(EstimateView, Record):
-    """Tokens/s of the run."""
-
-    value: float | None
-    """the figure"""
-    ci95_low: float | None = None
-    """lower end of the 95 % confidence interval"""
-    ci95_high: float | None = None
-    """upper end of the 95 % confidence interval"""
-
-
-@dataclass(frozen=True, kw_only=True)
 class Derived(Record):
     """Figures computed from the above by named formulas."""
 
@@ -419,7 +320,7 @@ class Derived(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class ExpertFigures(Record):
-    """Routing of a mixture of experts; absent: unknown."""
+    """Routing of a mixture of experts."""
 
     routing: Literal["learned", "balanced"] | None = None
     """choice of the experts: learned by the router, or balanced (forced balance); absent: unknown"""
@@ -445,7 +346,7 @@ class ExpertFigures(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class TimeToTrain(Record):
-    """Time to a target quality; absent: the training has none."""
+    """Time to a target quality."""
 
     benchmark: str | None = None
     """name of the benchmark, such as llama2_70b_lora"""
@@ -473,7 +374,7 @@ class TimeToTrain(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Prediction(Record):
-    """The planner's prediction for the run; absent: none was made."""
+    """The planner's prediction for the run."""
 
     memory_gb: float | None = None
     """predicted memory of the device that needs most, GB"""
@@ -550,24 +451,8 @@ class StepTelemetry(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MachineFinding(Record):
-    """Warnings and worse, the worst first."""
-
-    severity: Literal["ok", "note", "warning", "missing", "broken"]
-    """ok, note, warning, missing or broken"""
-    area: str
-    """what it is about"""
-    what: str
-    """what was found"""
-    remedy: str
-    """what to do about it"""
-    code: str | None = None
-    """the kind of the finding, the same whatever its figures; of a warning or worse"""
-
-
-@dataclass(frozen=True, kw_only=True)
 class DoctorReport(Record):
-    """What tprimat doctor found just before the run; absent: nothing was examined."""
+    """What tprimat doctor found just before the run."""
 
     passed: int
     """findings in order or only notes"""
@@ -589,20 +474,6 @@ class AuditEntry(Record):
     """value the framework reported"""
     reason: str | None = None
     """why the suite changed the request, where it did"""
-
-
-@dataclass(frozen=True, kw_only=True)
-class AssumedFact(Record):
-    """Facts that the log does not state: from a configuration, or from the log's name."""
-
-    key: str
-    """fact, by its key in this file"""
-    value: str
-    """its value"""
-    from_: str = field(metadata={"key": "from"})
-    """configuration, variable or name that states it"""
-    setting: str | None = None
-    """key of the configuration"""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -51,14 +51,23 @@ int report_errors(const Session& session, const std::vector<Problem>& problems, 
   return to_int(status);
 }
 
+// "--seq: '-5' is not a whole number\n  see tprimat plan --help": option, sentence and remedy.
+Problem split_refusal(const std::string& refusal) {
+  const size_t end = refusal.find("\n  ");
+  Problem problem{refusal.substr(0, end), "", end == std::string::npos ? "" : refusal.substr(end + 3)};
+  const size_t colon = problem.what.find(": ");
+  if (!problem.what.starts_with("--") || colon != problem.what.find(' ') - 1) return problem;
+  problem.where = problem.what.substr(0, colon);
+  problem.what.erase(0, colon + 2);
+  return problem;
+}
+
 int answer_words(const Session& session, const ParsedWords& words) {
   if (words.refusal.empty()) {
     print_result(words.answer);
     return finish_output(to_int(ExitStatus::done));
   }
-  const size_t end = words.refusal.find("\n  ");
-  const std::string remedy = end == std::string::npos ? "" : words.refusal.substr(end + 3);
-  return report_errors(session, {{words.refusal.substr(0, end), "", remedy}}, ExitStatus::usage);
+  return report_errors(session, {split_refusal(words.refusal)}, ExitStatus::usage);
 }
 
 int run_action(const Session& session) {
