@@ -10,9 +10,9 @@
 #                        a GPU, longer fuzzing
 #   ./test.sh --stage S  one stage alone, as a hosted CI has a job for each: release, asan, tidy, tsan, amd or fuzz, which
 #                        --all consists of; dev (each source and each header alone, without precompiled headers,
-#                        warnings are errors); aarch64 (everything compiled for 64-bit Arm, unit tests in QEMU); or
+#                        warnings are errors); aarch64 (everything compiled for 64-bit Arm, unit tests in QEMU);
 #                        packages (builds them with all that they contain, 25 minutes, and installs them on bare
-#                        systems, as root)
+#                        systems, as root); or reproducible (builds them twice and compares)
 #   ./test.sh --again    also when nothing changed since the last pass
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
@@ -27,8 +27,8 @@ while [ $# -gt 0 ]; do
     --all) all=yes ;;
     --again) again=yes ;;
     --stage)
-      [[ " release asan tidy tsan amd fuzz dev aarch64 packages " == *" ${2:-} "* ]] ||
-        fail "--stage is one of release, asan, tidy, tsan, amd, fuzz, dev, aarch64, packages, not '${2:-}'"
+      [[ " release asan tidy tsan amd fuzz dev aarch64 packages reproducible " == *" ${2:-} "* ]] ||
+        fail "--stage is one of release, asan, tidy, tsan, amd, fuzz, dev, aarch64, packages, reproducible, not '${2:-}'"
       stage=$2 all=yes again=yes
       shift
       ;;
@@ -104,7 +104,7 @@ trap 'kill $(jobs -p) 2>/dev/null || true' EXIT
 amd_targets="tprimat_amd $([ -e /dev/kfd ] && echo "gpu_tests gpu_engine_tests" || echo gpu_test_objects)"
 
 # What takes minutes and shows little more than its neighbours: the optimised build of --all runs it.
-only_in_all='^docs\.commands$|^bench\.device$|^schema\.probes$|^frameworks\.(docs|notebooks|probe)$|^cli\.(output_streams|hostile_scripts)$'
+only_in_all='^docs\.commands$|^release\.packed_twice$|^bench\.device$|^schema\.probes$|^frameworks\.(docs|notebooks|probe)$|^cli\.(output_streams|hostile_scripts)$'
 emulated_gpus='^layouts\.(tcp\.)?gpu_host|^gpu_(host|module)|^comm\.gpu\.'
 
 # What takes minutes under the sanitizers and only the optimised program shows: what starts many processes, whose
@@ -195,12 +195,17 @@ stage_aarch64() {
 
 stage_packages() {
   local each
-  scripts/package.sh wheel
+  scripts/package.sh wheel deb tar
   for each in tests/packages/*.sh; do
     [ -x "$each" ] || continue  # what the others source
     progress "Testing packages: $(basename "$each" .sh)"
     count "$each"
   done
+}
+
+stage_reproducible() {
+  progress "Building packages twice"
+  count tests/reproducible/two_builds.sh
 }
 
 # The long stages one after the other, each built beside the tests of the one before.

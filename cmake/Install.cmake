@@ -1,11 +1,15 @@
 # cmake --install: bin/tprimat, what it loads in lib/tprimat, the Python package, and in share what the program prints of
-# itself (completions and manual pages), licences, documentation and examples.
+# itself (completions and manual pages), licences, documentation and examples. `--component gpu`: the module for GPUs alone.
 install(TARGETS tprimat RUNTIME DESTINATION bin)
 install(TARGETS tprimat-train RUNTIME DESTINATION lib/tprimat)
 foreach(module IN ITEMS tprimat_mpi tprimat_nvd tprimat_amd)
   if(TARGET ${module})
     set_target_properties(${module} PROPERTIES INSTALL_RPATH "${TPRIMAT_GPU_RPATH}")
-    install(TARGETS ${module} LIBRARY DESTINATION lib/tprimat
+    set(component "")
+    if(NOT module STREQUAL tprimat_mpi)
+      set(component COMPONENT gpu)
+    endif()
+    install(TARGETS ${module} LIBRARY DESTINATION lib/tprimat ${component}
       PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
   endif()
 endforeach()

@@ -12,6 +12,9 @@ fail() {
   exit 1
 }
 
+# The version of the project, where it stands.
+project_version() { sed -n 's/^project(tprimat VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt; }
+
 as_root() {
   if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo "$@"; fi
 }

@@ -83,14 +83,14 @@ install_cuda_libraries() {
     install_wheels cuda-libraries
 }
 
-# configure_nvd PRESET: with that very nvcc: CMake on its own takes the first one, however old it is.
+# With that very nvcc: CMake on its own takes the first one, however old it is.
 configure_nvd() {
   local nvcc
-  [ ! -f "build/$1/build.ninja" ] || return 0
+  [ ! -f build/nvd/build.ninja ] || return 0
   nvcc=$(machine_nvcc)
   [ -n "$nvcc" ] ||
     nvcc=$({ find "$PWD"/build/cuda/lib/ -path '*/nvidia/cu13/bin/nvcc' 2>/dev/null || true; } | head -n 1)
-  configure "$1" ${nvcc:+-DTPRIMAT_GPU_COMPILER="$nvcc"}
+  configure nvd ${nvcc:+-DTPRIMAT_GPU_COMPILER="$nvcc"}
 }
 
 # build_for_gpus nvd|amd [TARGET...]: into build/nvd or build/amd, with what that needs.
@@ -99,7 +99,7 @@ build_for_gpus() {
   if [ "$1" = nvd ]; then
     install_nvcc
     install_cuda_libraries
-    configure_nvd nvd
+    configure_nvd
   fi
   build "$@"
 }

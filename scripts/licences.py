@@ -3,8 +3,8 @@
 
 A program contains the libraries that it is linked with statically (the linker names them), templates and inline functions of
 headers (the build's records name them) and files that it embeds (the build names its inputs). Each file belongs to a Debian
-package, whose copyright file is taken, or was built from Debian's sources into build/third_party (scripts/package/third_party.sh).
-A file that has neither is an error: nothing is given away without its licence.
+package, whose copyright file is taken, or was built from Debian's sources into build/third_party (scripts/package/third_party.sh),
+or to a Python package in build/cuda. A file that has none of these is an error: nothing is given away without its licence.
 
 usage: licences.py BUILD_DIR FOLDER       writes FOLDER/copyright and FOLDER/licences/
        licences.py BUILD_DIR --list       prints the name, the version and the licences' file of each
@@ -17,10 +17,11 @@ import subprocess
 import sys
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent
-PROGRAMS = ["tprimat", "tprimat-train", "libtprimat_mpi.so"]
+PROGRAMS = ["tprimat", "tprimat-train", "libtprimat_mpi.so", "libtprimat_nvd.so"]
 # Interfaces of what a system brings and a program only calls: their headers are no part of it.
 INTERFACES = {"libc6-dev", "linux-libc-dev", "libopenmpi-dev"}
 THIRD_PARTY = SOURCE / "build/third_party"
+CUDA = SOURCE / "build/cuda"
 COMMON = pathlib.Path("/usr/share/common-licenses")
 
 
@@ -48,7 +49,7 @@ def linked_files(build, program):
 def foreign_files(build):
     """Files outside the build's objects and the project's sources that the programs consist of."""
     programs = [name for name in PROGRAMS if (build / name).exists()]
-    if "tprimat" not in programs:
+    if "tprimat" not in programs and "libtprimat_nvd.so" not in programs:
         raise Refusal(f"there is no program tprimat in {build}; build it first")
     inputs = ask(["ninja", "-t", "inputs", *programs], build).splitlines()
     files = {name for program in programs for name in linked_files(build, program) if name.endswith(".a")}
@@ -96,11 +97,27 @@ def licence_of_package(package):
     return name, version, [copyright_file]
 
 
+def licence_of_python_package(path):
+    """The package in build/cuda that brought this file: its name, its version and its licences."""
+    for record in sorted(CUDA.glob("lib/python3*/site-packages/*.dist-info/RECORD")):
+        packages = record.parent.parent
+        name = str(path.relative_to(packages.resolve())) if path.is_relative_to(packages.resolve()) else None
+        if name and any(line.startswith(f"{name},") for line in record.read_text().splitlines()):
+            title, version = record.parent.name.removesuffix(".dist-info").split("-")
+            texts = sorted(each for each in record.parent.rglob("*") if re.match(r"(LICEN[CS]E|NOTICE)", each.name, re.I) and each.is_file())
+            if not texts:
+                raise Refusal(f"the Python package {title} is part of the programs, but {record.parent} has no licence")
+            return title, version, texts
+    raise Refusal(f"{path} is part of the programs, but no Python package in {CUDA} has it: remove that folder and build again")
+
+
 def licences_of_file(path, package):
     if package:
         return [licence_of_package(package)]
     if path.is_relative_to(THIRD_PARTY):
         return licences_of_sources()
+    if path.is_relative_to(CUDA.resolve()):
+        return [licence_of_python_package(path)]
     raise Refusal(f"{path} is part of the programs, but no Debian package owns it: install it as one, or build it from Debian's "
                   "sources (scripts/package/third_party.sh)")
 

@@ -113,8 +113,9 @@ build_libarchive() {
 # Matrix products and what orders their operands, for processors. Nothing else is compiled: two fifths of its files.
 build_onednn() {
   local source=$folder/onednn/source unused
-  unused='conv_|convolution\\.|jit_[a-z0-9_]*conv|pool|_norm|normalization\\.|lrn\\.|softmax\\.|shuffle|resampling|prelu|reduction|'
-  unused+='inner_product\\.|inner_product_int8|/rnn/|sparse_matmul|jit_uni_eltwise\\.|jit_uni_eltwise_int|xf16_sum|brgemm/capi|brgemm_inner'
+  unused='conv_|convolution[.]|jit_[a-z0-9_]*conv[^e]|pool|_norm|normalization[.]|lrn[.]|softmax[.]|shuffle|resampling|prelu|'
+  unused+='reduction|inner_product[.]|inner_product_int8|/rnn/|sparse_matmul|jit_uni_eltwise[.]|jit_uni_eltwise_int|xf16_sum|'
+  unused+='brgemm/capi|brgemm_inner'
   sed -i '/find_package(spdlog/d' "$source/src/CMakeLists.txt"  # of its logging, which is off
   for file in cpu cpu/x64; do
     sed -i "s#^set(OBJ_LIB #set(LISTS \${SOURCES})\nlist(FILTER LISTS INCLUDE REGEX \"_list\\\\\\\\.cpp\$\")\nlist(FILTER SOURCES EXCLUDE REGEX \"$unused\")\nlist(APPEND SOURCES \${LISTS})\nlist(REMOVE_DUPLICATES SOURCES)\n&#" "$source/src/$file/CMakeLists.txt"

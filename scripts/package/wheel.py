@@ -90,6 +90,7 @@ def metadata_of_module(version):
 def make_package(installed, tree, version, work):
     """The package of python/ as setuptools builds it, and the programs."""
     shutil.copytree(SOURCE / "python", work / "python", ignore=shutil.ignore_patterns("__pycache__", "build", "*.egg-info"))
+    shutil.copy2(SOURCE / "CMakeLists.txt", work)  # which has the version
     call(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-index", "--no-deps", "--no-build-isolation",
          "--wheel-dir", work, work / "python")
     pure = next(work.glob("*.whl"))

@@ -31,7 +31,7 @@ constexpr const char* k_compare_examples =
     "  tprimat compare --history results/ --last 20\n"
     "  tprimat compare new.json --baseline main.json --fail-if 'tokens_per_second < -3%'\n"
     "  tprimat compare a.json b.json --json | jq '.groups[].pairs[].verdict'\n"
-    "\nWrites compare.md, compare.png and compare.svg to the output directory. Exit status: 1 if a run is incomplete "
+    "\nWrites compare.md, compare.svg and compare.png to the output directory. Exit status: 1 if a run is incomplete "
     "or\n"
     "invalid; 3 if runs did different work and get no verdict (--force prints the ratio anyway, with the reason);\n"
     "with --fail-if, 5 if a gate fails and 6 if the answer is within the noise.\n";
@@ -110,31 +110,25 @@ std::string render_comparison(const results::Comparison& comparison, CompareForm
       std::min(results::k_report_width, terminal_width(STDOUT_FILENO, results::k_report_width)));
 }
 
-// An image of an earlier comparison beside today's figures would mislead.
-void remove_stale_plots(const std::filesystem::path& folder) {
-  for (const char* name : {"compare.png", "compare.svg"}) {
-    std::error_code ignored;
-    std::filesystem::remove(folder / name, ignored);
-  }
-}
-
-// Without --plot a missing gnuplot is worth a warning, no more: the figures have been printed.
+// Without --plot, a PNG that cannot be drawn is worth a word, no more: the SVG shows the same.
 void write_files(const results::Comparison& comparison, const CompareRequest& request) {
   if (names_stdout(request.output)) return;
-  const std::filesystem::path folder = request.output;
+  const std::filesystem::path folder = request.output, png = folder / "compare.png";
   write_file_atomically(folder / "compare.md", render_markdown(comparison));
+  const results::Picture picture = results::plot_comparison(comparison);
+  write_file_atomically(folder / "compare.svg", results::render_svg(picture));
   LocalRunner runner;
-  for (const auto& [name, format] :
-       {std::pair{"compare.png", results::PlotFormat::png}, {"compare.svg", results::PlotFormat::svg}}) {
-    const auto failure = results::draw_script(runner, render_gnuplot(comparison, format), folder / name);
-    if (!failure) continue;
-    remove_stale_plots(folder);
-    if (request.plot) throw *failure;
-    log_warning(failure->what());
-    log_note(fmt::format("wrote {}", (folder / "compare.md").string()));
-    return;
-  }
-  log_note(fmt::format("wrote {0}/compare.md, {0}/compare.png and {0}/compare.svg", folder.string()));
+  const auto failure = results::draw_png(runner, picture, png);
+  if (!failure)
+    return log_note(fmt::format("wrote {0}/compare.md, {0}/compare.svg and {0}/compare.png", folder.string()));
+  std::error_code ignored;
+  std::filesystem::remove(png, ignored);  // of an earlier comparison, beside today's figures
+  if (request.plot) throw *failure;
+  if (failure->status() != ExitStatus::missing_component) log_warning(failure->what());
+  log_note(fmt::format("wrote {0}/compare.md and {0}/compare.svg{1}", folder.string(),
+                       failure->status() == ExitStatus::missing_component
+                           ? "; for compare.png as well, install gnuplot-nox or matplotlib"
+                           : ""));
 }
 
 // Where the page goes; empty without --html.
@@ -276,7 +270,7 @@ void add_compare_verb(CommandLine& program, Session& session) {
       ->expected(0, 1)
       ->default_str(k_default_page)
       ->type_name("[FILE]");
-  verb->add_flag("--plot", request->plot, "Fail if the plot cannot be drawn, instead of warning");
+  verb->add_flag("--plot", request->plot, "Fail if compare.png cannot be drawn; without it, compare.svg is enough");
   verb->add_flag("--force", request->force,
                  "Print verdicts and ratios even for runs that are not comparable, with the reasons");
   add_gates(*verb, *request);
@@ -297,7 +291,7 @@ void add_compare_verb(CommandLine& program, Session& session) {
       ->check(number_from(0.0, 50.0));
   verb->add_option(
           "--output", request->output,
-          "Directory for compare.md, compare.png and compare.svg (default: the results folder); with --history "
+          "Directory for compare.md, compare.svg and compare.png (default: the results folder); with --history "
           "for history.md (default: not written); -: write no files, only the report on stdout")
       ->type_name("DIR");
   verb->callback([&session, request] { session.action = [&session, request] { return compare(session, *request); }; });

@@ -140,10 +140,6 @@ void add_failure_options(CommandLine& verb, suite::PlanModelOptions& options) {
       ->check(number_from(0.0, 100.0));
 }
 
-results::PlotFormat plot_format(const std::string& path) {
-  return names_stdout(path) ? results::PlotFormat::svg : results::require_plot_format(path, "--plot");
-}
-
 }  // namespace
 
 void add_plan_model_options(CommandLine& verb, PlanModelRequest& request) {
@@ -176,19 +172,16 @@ void add_plan_model_options(CommandLine& verb, PlanModelRequest& request) {
   add_failure_options(verb, options);
 }
 
-void draw_plan_plot(const std::string& path, const std::function<std::string(results::PlotFormat)>& render) {
+void draw_plan_plot(const std::string& path, const results::Picture& picture) {
   LocalRunner runner;
-  if (!names_stdout(path)) return results::require_drawn(runner, render(plot_format(path)), path);
-  const ScratchFolder scratch;
-  const std::string image = scratch.path() / "plot.svg";
-  results::require_drawn(runner, render(plot_format(path)), image);
-  copy_to_stdout(image);
+  if (names_stdout(path)) return write_output(path, results::render_svg(picture));
+  results::require_drawn(runner, picture, path);
 }
 
 void check_plan_request(const PlanModelRequest& request, bool prints_json) {
   if (!request.plot.empty() && request.question.scaling.empty())
     throw Error(Problem{"draws scaling curves and needs --scaling", "--plot", "add --scaling weak or strong"});
-  if (!request.plot.empty()) plot_format(request.plot);
+  if (!request.plot.empty() && !names_stdout(request.plot)) results::require_plot_format(request.plot, "--plot");
   require_one_on_stdout({{"--json", prints_json}, {"--yaml", request.yaml}, {"--plot -", names_stdout(request.plot)}});
   if (!request.yaml) return;
   const auto refuse = [](const char* what) { throw Error(Problem{what, "--yaml", "omit one of the two"}); };
@@ -212,7 +205,7 @@ ExitStatus plan_model(const Session& session, const PlanModelRequest& request,
     print_beside_output(session.json ? print_json(to_json(comparison)) : planner::render_plan_comparison(comparison),
                         names_stdout(request.plot));
   if (!request.plot.empty()) {
-    draw_plan_plot(request.plot, [&](auto format) { return results::render_scaling_plot(comparison, format); });
+    draw_plan_plot(request.plot, results::plot_scaling(comparison));
     if (!names_stdout(request.plot)) log_note("wrote " + request.plot);
   }
   return comparison.is_answered() ? ExitStatus::done : ExitStatus::work_failed;

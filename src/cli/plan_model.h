@@ -1,11 +1,10 @@
 #pragma once
 
-#include <functional>
 #include <string>
 
 #include "command_line/options.h"
 #include "command_line/session.h"
-#include "report/report.h"
+#include "report/plots/picture.h"
 #include "run/plan_question.h"
 
 namespace tprimat::cli {
@@ -18,7 +17,7 @@ struct PlanModelRequest {
 };
 
 // Draws a plot for --plot FILE, by the ending of its name; `-`: SVG on standard output.
-void draw_plan_plot(const std::string& path, const std::function<std::string(results::PlotFormat)>& render);
+void draw_plan_plot(const std::string& path, const results::Picture& picture);
 
 void add_plan_model_options(CommandLine& verb, PlanModelRequest& request);
 

@@ -63,7 +63,7 @@ std::vector<planner::PlannedTable> plan_tables(const std::vector<planner::Publis
 }
 
 void draw_plans(const std::vector<planner::PlannedTable>& tables, const std::string& path) {
-  draw_plan_plot(path, [&](results::PlotFormat format) { return results::render_plan_plot(tables, format); });
+  draw_plan_plot(path, results::plot_plan_errors(tables));
 }
 
 // A planner compared with published tables and results of runs.

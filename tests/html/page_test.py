@@ -254,6 +254,9 @@ class PageTest(unittest.TestCase):
             cell = "document.querySelector('#run-table td.num').getBoundingClientRect()"
             self.assertGreater(self.page.run(f"{cell}.width"), 10)
             self.assertTrue(self.page.run("document.getElementById('filters').hidden"))
+            picture = "document.querySelector('#charts noscript svg')"
+            self.assertGreater(self.page.run(f"{picture}.getBoundingClientRect().width"), 1000)
+            self.assertEqual(self.page.run(f"{picture}.querySelectorAll('script, image, foreignObject').length"), 0)
         finally:
             self.page.send("Emulation.setScriptExecutionDisabled", value=False)
 

@@ -30,16 +30,16 @@ use() {
   cat <<'USE'
 set -euo pipefail
 python3 -m venv /environment
-find /environment | sort >/before
+find /environment ! -type d | sort >/before
 cd /root
 start=$(date +%s.%N)
 since() { date +%s.%N | awk -v start="$start" '{ printf "%.1f", $1 - start }'; }
-/environment/bin/pip install --quiet --no-index --no-compile /root/*.whl
+/environment/bin/pip install --quiet --no-index /root/*.whl
 echo "seconds until pip ended: $(since)"
 export PATH=/environment/bin:$PATH
 tprimat run --quiet >run.txt 2>&1 &
 run=$!
-while ! find output -name 'result.json' 2>/dev/null | grep -q . && kill -0 $run 2>/dev/null; do sleep 0.1; done
+while ! find output -name 'train_*.json' 2>/dev/null | grep -q . && kill -0 $run 2>/dev/null; do sleep 0.1; done
 first=$(since)
 wait $run || { tail -n 40 run.txt; exit 1; }
 echo "seconds until the first result: $first"
@@ -51,7 +51,7 @@ head -n 30 compare.txt
 cut -c1-200 plan.txt
 awk -v first="$first" 'BEGIN { exit !(first < 90) }' || { echo "error: the first result took $first s, more than 90 s"; exit 1; }
 pip uninstall --quiet --yes tprimat
-find /environment -name __pycache__ -prune -o -print | sort | comm -13 <(grep -v __pycache__ /before) - >/left
+find /environment ! -type d | sort | comm -13 /before - >/left
 [ ! -s /left ] || { echo "error: removal leaves:"; cat /left; exit 1; }
 USE
 }

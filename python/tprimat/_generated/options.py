@@ -109,7 +109,7 @@ class CompareOptions(CallOptions, total=False):
     sort: Values
     # Write one page with charts, filters and the audit; -: stdout (default: DIR/compare.html)
     html: bool | Place
-    # Fail if the plot cannot be drawn, instead of warning
+    # Fail if compare.png cannot be drawn; without it, compare.svg is enough
     plot: bool
     # Print verdicts and ratios even for runs that are not comparable, with the reasons
     force: bool
@@ -126,7 +126,7 @@ class CompareOptions(CallOptions, total=False):
     loss_tolerance: Amount
     # Assumed spread between runs, in percent, for a side with a single run (default: 2)
     run_spread: Amount
-    # Directory for compare.md, compare.png and compare.svg (default: the results folder); with --history for history.md
+    # Directory for compare.md, compare.svg and compare.png (default: the results folder); with --history for history.md
     # (default: not written); -: write no files, only the report on stdout
     output: Place
 

@@ -5,40 +5,29 @@
 
 #include "compare/compare_runs.h"
 #include "compare/contender.h"
-#include "report/axis_ticks.h"
 #include "report/document.h"
 #include "report/figures.h"
-#include "report/plot_script.h"
+#include "report/plots/axis.h"
+#include "report/report.h"
 #include "text/format.h"
 
 namespace tprimat::results {
-namespace embedded {
-extern const std::string_view titles_gp, throughput_gp, curves_gp, memory_gp, legend_gp, empty_gp;
-}
-
 namespace {
 
-using Series = std::vector<double>;
 using Texts = std::vector<std::string>;
 
 constexpr size_t k_few = 4;  // participants: the labels of more have fewer figures
 
-constexpr double k_max_drawable = 1e30;  // limit of gnuplot's axes
-
-bool is_drawable(double value) { return std::fabs(value) < k_max_drawable; }
-
-bool any_drawable(std::span<const double> values) { return std::ranges::any_of(values, is_drawable); }
-
-// False if no participant has the figure, which the panel then says; else the panel names those without.
-bool begin_panel(PlotScript& script, const Frame& frame, const std::string& title, const ModelGroup& group,
-                 const std::vector<bool>& present) {
+// Names the participants without the figure; where none has it, that is all there is to draw.
+void note_missing(Panel& panel, const ModelGroup& group, const std::vector<bool>& present) {
   Texts missing;
   for (size_t i = 0; i < present.size(); ++i)
     if (!present[i]) missing.push_back(group.contenders[i].letter);
-  script.begin_panel(frame, title, missing.empty() ? "" : "not recorded: " + join(missing, ", "));
-  if (missing.size() < present.size()) return true;
-  script.draw(embedded::empty_gp);
-  return false;
+  if (missing.size() == present.size()) {
+    panel = {.title = panel.title, .message = "not recorded"};
+  } else if (!missing.empty()) {
+    panel.note = "not recorded: " + join(missing, ", ");
+  }
 }
 
 std::string short_count(double value) {
@@ -54,99 +43,121 @@ std::string bar_remark(const Contender& contender, const Estimate& rate, bool is
   return rate.low || !is_wide ? "" : "no interval";
 }
 
-void draw_throughput(PlotScript& script, const ModelGroup& group, const Frame& frame) {
+Panel plot_throughput(const ModelGroup& group) {
   const Metric& metric = *find_metric("tokens_per_second_per_gpu");
   const bool is_wide = group.contenders.size() <= k_few;
-  Series rates, lows, highs;
-  Texts names, first_lines, second_lines;
+  Panel panel{.title = "tokens/s per device"};
   std::vector<bool> present;
-  double top = 0;
-  for (const Contender& each : group.contenders) {
+  for (size_t i = 0; i < group.contenders.size(); ++i) {
+    const Contender& each = group.contenders[i];
     const Estimate rate = read_figure(each, metric).value_or(Estimate{NAN, {}, {}});
+    const auto at = static_cast<double>(i);
     present.push_back(is_drawable(rate.value));
-    rates.push_back(rate.value), lows.push_back(rate.low.value_or(NAN)), highs.push_back(rate.high.value_or(NAN));
-    if (present.back()) top = std::max(top, rate.high.value_or(rate.value));
-    names.push_back(group.contenders.size() <= 2 ? each.letter + "  " + shorten(each.label, 24) : each.letter);
-    first_lines.push_back(!present.back() ? "" : is_wide ? format_figure(metric, rate.value) : short_count(rate.value));
-    second_lines.push_back(bar_remark(each, rate, is_wide));
+    panel.bar_names.push_back({at, group.contenders.size() <= 2 ? each.letter + "  " + each.label : each.letter});
+    if (!present.back()) continue;
+    panel.bars.push_back({.at = at,
+                          .value = rate.value,
+                          .low = rate.low.value_or(NAN),
+                          .high = rate.high.value_or(NAN),
+                          .look = {i},
+                          .label = is_wide ? format_figure(metric, rate.value) : short_count(rate.value),
+                          .second_label = bar_remark(each, rate, is_wide)});
   }
-  const std::string title = "tokens/s per device (95 % interval)";
-  if (!begin_panel(script, frame, is_wide ? title : title + ", below it MFU", group, present)) return;
-  script.set("rate", rates), script.set("low", lows), script.set("high", highs), script.set("top", top);
-  script.set("name", names), script.set("first_line", first_lines), script.set("second_line", second_lines);
-  script.draw(embedded::throughput_gp);
+  const bool has_mfu = std::ranges::any_of(panel.bars, [](const Bar& bar) { return !bar.second_label.empty(); });
+  if (!is_wide && has_mfu) panel.title += ", below it MFU";
+  note_missing(panel, group, present);
+  return panel;
 }
 
-// At most about 1500 points: the lowest and the highest of each bucket, so that no spike is lost.
-std::string write_points(const Series& values, size_t begin, size_t end) {
-  constexpr size_t k_max_buckets = 750;
+// At most about 400 points: the lowest and the highest of each bucket, so that no spike is lost.
+std::vector<Point> thin_points(const std::vector<double>& values, size_t begin, size_t end) {
+  constexpr size_t k_max_buckets = 200;
   const size_t bucket = std::max<size_t>(1, (end - begin + k_max_buckets - 1) / k_max_buckets);
-  std::string rows;
-  for (size_t start = begin; start < end; start += bucket)
-    for (const size_t at : find_extremes(values, start, std::min(start + bucket, end), k_max_drawable))
-      rows += fmt::format("{} {:.8g}\n", at + 1, values[at]);
-  return rows;
+  std::vector<Point> points;
+  for (size_t start = begin; start < end; start += bucket) {
+    const auto extremes = find_extremes(values, start, std::min(start + bucket, end), INFINITY);
+    for (const size_t at : extremes) points.push_back({static_cast<double>(at + 1), values[at]});
+    if (extremes.empty()) points.push_back({static_cast<double>(start + 1), NAN});
+  }
+  return points;
 }
 
 struct CurvePanel {
   const char* title;
-  Series RunResult::*values;
+  std::vector<double> RunResult::*values;
   bool may_be_log = false, marks_warmup = false;
 };
 
-// One curve per run over its steps.
-void draw_curves(PlotScript& script, const ModelGroup& group, const Frame& frame, const CurvePanel& panel) {
-  Series drawn, warmed, steps, excluded;
-  std::vector<bool> present;
-  double low = INFINITY, high = -INFINITY;
-  for (const Contender& each : group.contenders) {
-    const Series& values = each.first().*panel.values;
-    const int64_t warmup = panel.marks_warmup ? std::max<int64_t>(0, each.first().warmup.steps_excluded) : 0;
-    const size_t start = std::min(values.size(), static_cast<size_t>(warmup));
-    const std::span<const double> all = values;
-    present.push_back(any_drawable(all));
-    drawn.push_back(any_drawable(all.subspan(start)));
-    warmed.push_back(any_drawable(all.first(start)));
-    steps.push_back(static_cast<double>(values.size()));
-    excluded.push_back(static_cast<double>(start));
-    for (const double value : values)
-      if (is_drawable(value)) low = std::min(low, value), high = std::max(high, value);
-    if (drawn.back())
-      script.set_block(fmt::format("curve{}", steps.size()), write_points(values, start, values.size()));
-    if (warmed.back()) script.set_block(fmt::format("warmup{}", steps.size()), write_points(values, 0, start));
+bool any_drawable(const Series& series) {
+  return std::ranges::any_of(series.points, [](const Point& point) { return is_drawable(point.y); });
+}
+
+// The curve of one run over its steps, and apart from it the points of its warm-up.
+bool add_curve(Panel& panel, const CurvePanel& curve, const RunResult& run, size_t index) {
+  const std::vector<double>& values = run.*curve.values;
+  const int64_t warmup = curve.marks_warmup ? std::max<int64_t>(0, run.warmup.steps_excluded) : 0;
+  const size_t start = std::min(values.size(), static_cast<size_t>(warmup));
+  const Series steady{.look = {index}, .points = thin_points(values, start, values.size())};
+  const Series warming{
+      .look = {index}, .points = thin_points(values, 0, start), .has_line = false, .marks = Marks::hollow};
+  if (any_drawable(warming)) {
+    const double end = static_cast<double>(start) + 0.5;
+    panel.series.push_back(warming);
+    panel.references.push_back({.x = end, .y = -INFINITY, .to_x = end, .to_y = INFINITY, .look = Look{index}});
   }
-  if (!begin_panel(script, frame, panel.title, group, present)) return;
-  script.set("drawn", drawn), script.set("warmed", warmed), script.set("steps", steps);
-  script.set("excluded", excluded), script.set("low", low), script.set("high", high);
-  script.set("may_be_log", panel.may_be_log);
-  const AxisTicks axis = choose_ticks(low, high);
-  script.set("axis_low", axis.low), script.set("axis_high", axis.high);
-  script.set("tick", axis.at), script.set("tick_label", axis.labels);
-  script.draw(embedded::curves_gp);
+  if (any_drawable(steady)) panel.series.push_back(steady);
+  return any_drawable(warming) || any_drawable(steady);
+}
+
+// Logarithmic only where a linear axis would flatten the curve.
+Scale choose_scale(const Panel& panel) {
+  Range range;
+  for (const Series& series : panel.series)
+    for (const Point& point : series.points) range.include(point.y, Scale::linear);
+  return range.low > 1e-9 && range.high < 1e9 && range.high > 6 * range.low ? Scale::logarithmic : Scale::linear;
+}
+
+Panel plot_curves(const ModelGroup& group, const CurvePanel& curve) {
+  Panel panel{.title = curve.title, .x = {.title = "step", .is_whole = true}};
+  std::vector<bool> present;
+  size_t longest = 1;
+  for (size_t i = 0; i < group.contenders.size(); ++i) {
+    const RunResult& run = group.contenders[i].first();
+    present.push_back(add_curve(panel, curve, run, i));
+    longest = std::max(longest, (run.*curve.values).size());
+  }
+  const auto end = static_cast<double>(longest);
+  panel.x.low = longest > 20 ? -0.015 * end : 0.5, panel.x.high = 1.015 * end + 0.5;
+  if (curve.may_be_log) panel.y.scale = choose_scale(panel);
+  note_missing(panel, group, present);
+  return panel;
 }
 
 constexpr std::pair<const char*, const char*> k_memory_bars[] = {{"allocated", "peak_memory_allocated_gb"},
                                                                  {"reserved", "peak_memory_reserved_gb"},
                                                                  {"in use", "peak_device_used_gb"}};
 
-void draw_memory(PlotScript& script, const ModelGroup& group, const Frame& frame) {
+// A cluster of bars for each figure that any participant has.
+Panel plot_memory(const ModelGroup& group) {
+  Panel panel{.title = "peak memory per device, GB"};
+  const auto participants = static_cast<double>(group.contenders.size());
+  const double step = 0.8 / participants;
   std::vector<bool> present(group.contenders.size(), false);
-  std::string bars;
-  Texts names;
-  double top = 0;
   for (const auto& [name, metric] : k_memory_bars)
     for (size_t i = 0; i < group.contenders.size(); ++i) {
       const auto value = read_figure(group.contenders[i], *find_metric(metric));
       if (!value || !is_drawable(value->value)) continue;
-      if (names.empty() || names.back() != name) names.emplace_back(name);
+      if (panel.bar_names.empty() || panel.bar_names.back().name != name)
+        panel.bar_names.push_back({static_cast<double>(panel.bar_names.size()), name});
       present[i] = true;
-      top = std::max(top, value->value);
-      bars += fmt::format("{} {} {:.8g}\n", names.size() - 1, i + 1, value->value);
+      panel.bars.push_back({.at = panel.bar_names.back().at + (static_cast<double>(i) - (participants - 1) / 2) * step,
+                            .width = 0.88 * step,
+                            .value = value->value,
+                            .look = {i},
+                            .label = format_significant(value->value, 3)});
     }
-  if (!begin_panel(script, frame, "peak memory per device, GB", group, present)) return;
-  script.set_block("bars", bars), script.set("name", names), script.set("top", top);
-  script.set("participants", static_cast<double>(group.contenders.size()));
-  script.draw(embedded::memory_gp);
+  note_missing(panel, group, present);
+  return panel;
 }
 
 // "bf16", "60 steps", "GBS 64"; empty if the legend's first line has it already or it is uninformative.
@@ -161,40 +172,25 @@ std::string phrase_fact(const RunFact& fact, const Contender& contender) {
                                       : fmt::format("{} {}", fact.name, fact.text());
 }
 
-// Columns of the legend: few participants get larger letters.
-struct LegendColumns {
-  size_t name, facts;
-};
-
-// One line with the label, then two of facts, which may be empty.
-Texts describe_contender(const Contender& contender, const LegendColumns& columns) {
+// What is known of its work, and the names of what is not.
+std::string describe_work(const Contender& contender) {
   Texts known, unknown;
   for (const RunFact& fact : list_facts(contender))
     if (const std::string phrase = phrase_fact(fact, contender); !phrase.empty())
       (fact.value ? known : unknown).push_back(fact.value ? phrase : std::string(fact.name));
-  Texts lines =
-      wrap_words(join(known, ", ") + (unknown.empty() ? "" : "; not known: " + join(unknown, ", ")), columns.facts);
-  if (lines.size() > 2) lines[1] = shorten(lines[1] + " …", columns.facts);
-  lines.resize(2);
-  lines.insert(
-      lines.begin(),
-      shorten(contender.letter + "  " + contender.label + ", " + describe_device(contender.first()), columns.name));
-  return lines;
+  return join(known, ", ") + (unknown.empty() ? "" : "; not known: " + join(unknown, ", "));
 }
 
-void draw_legend(PlotScript& script, const ModelGroup& group, const Frame& frame) {
+Panel list_runs(const ModelGroup& group) {
   constexpr size_t k_max = 8;
-  const size_t shown = std::min(group.contenders.size(), k_max), rest = group.contenders.size() - shown;
-  const LegendColumns columns = shown <= k_few ? LegendColumns{46, 58} : LegendColumns{57, 72};
-  Texts names, first_lines, second_lines;
-  for (size_t i = 0; i < shown; ++i) {
-    const Texts lines = describe_contender(group.contenders[i], columns);
-    names.push_back(lines[0]), first_lines.push_back(lines[1]), second_lines.push_back(lines[2]);
+  Panel panel{.title = "runs"};
+  for (size_t i = 0; i < std::min(group.contenders.size(), k_max); ++i) {
+    const Contender& each = group.contenders[i];
+    panel.key.push_back(
+        {{i}, each.letter + "  " + each.label + ", " + describe_device(each.first()), describe_work(each)});
   }
-  script.begin_panel(frame, "runs");
-  script.set("name", names), script.set("first_line", first_lines), script.set("second_line", second_lines);
-  script.set("rest", rest > 0 ? fmt::format("and {} more", rest) : "");
-  script.draw(embedded::legend_gp);
+  panel.key_rest = group.contenders.size() - panel.key.size();
+  return panel;
 }
 
 // For one pair its headline; for many only the counts fit above a figure.
@@ -204,44 +200,36 @@ std::string subtitle(const Comparison& comparison, const ModelGroup& group) {
   return count_verdicts(group);
 }
 
-void draw_titles(PlotScript& script, const Comparison& comparison, const ModelGroup& group, const Frame& frame) {
-  constexpr size_t k_columns = 175;
-  Texts lines = wrap_words(subtitle(comparison, group), k_columns);
-  if (lines.size() > 2) lines[1] = shorten(lines[1], k_columns - 2) + " …";
-  lines.resize(2);
-  script.begin_panel(frame, shorten(group.model, 60));
-  script.set("first_line", lines[0]), script.set("second_line", lines[1]);
-  script.set("is_comparable", std::ranges::all_of(group.pairs, [](const Pair& pair) { return pair.comparable; }));
-  script.draw(embedded::titles_gp);
-}
-
-void draw_group(PlotScript& script, const Comparison& comparison, const ModelGroup& group, const Frame& band) {
-  constexpr double k_panels = 0.905;   // of the band's height; the rest is for titles
+Section plot_group(const Comparison& comparison, const ModelGroup& group) {
   constexpr size_t k_max_curves = 40;  // more are a smear
-  const double width = band.width / 3, height = band.height * k_panels / 2;
-  const auto frame = [&](int row, int column) {
-    return Frame{band.left + width * column, band.bottom + height * (1 - row), width, height};
-  };
   ModelGroup shown{group.model, group.contenders, {}};
   shown.contenders.resize(std::min(shown.contenders.size(), k_max_curves));
-  draw_titles(script, comparison, group, {band.left, band.bottom + 2 * height, band.width, band.height - 2 * height});
-  draw_throughput(script, shown, frame(0, 0));
-  draw_curves(script, shown, frame(0, 1), {"step time, s (hollow: warm-up)", &RunResult::step_times, true, true});
-  draw_curves(script, shown, frame(0, 2), {"loss, nats per token", &RunResult::loss_values});
-  draw_memory(script, shown, frame(1, 0));
-  draw_curves(script, shown, frame(1, 1), {"learning rate", &RunResult::learning_rates});
-  draw_legend(script, shown, frame(1, 2));
+  Section section{.title = group.model, .subtitle = subtitle(comparison, group)};
+  section.is_doubtful = !std::ranges::all_of(group.pairs, [](const Pair& pair) { return pair.comparable; });
+  section.panels = {plot_throughput(shown),
+                    plot_curves(shown, {"step time, s", &RunResult::step_times, true, true}),
+                    plot_curves(shown, {"loss, nats per token", &RunResult::loss_values}),
+                    plot_memory(shown),
+                    plot_curves(shown, {"learning rate", &RunResult::learning_rates}),
+                    list_runs(shown)};
+  section.panels.back().key_rest += group.contenders.size() - shown.contenders.size();
+  return section;
+}
+
+bool shows_warmup(const Picture& picture) {
+  return std::ranges::any_of(picture.sections, [](const Section& section) {
+    return std::ranges::any_of(section.panels, [](const Panel& panel) { return !panel.references.empty(); });
+  });
 }
 
 }  // namespace
 
-std::string render_gnuplot(const Comparison& comparison, PlotFormat format) {
-  const int bands = std::max(1, static_cast<int>(comparison.groups.size()));
-  PlotScript script(format, {1600, 1000 * bands});
-  const double height = 1.0 / bands;
-  for (size_t i = 0; i < comparison.groups.size(); ++i)
-    draw_group(script, comparison, comparison.groups[i], {0, 1 - height * static_cast<double>(i + 1), 1, height});
-  return std::move(script).finish();
+Picture plot_comparison(const Comparison& comparison) {
+  Picture picture;
+  for (const ModelGroup& group : comparison.groups) picture.sections.push_back(plot_group(comparison, group));
+  picture.footnote = "Lines on bars: 95 % interval.";
+  if (shows_warmup(picture)) picture.footnote += " Hollow points: warm-up, not part of any figure.";
+  return picture;
 }
 
 }  // namespace tprimat::results

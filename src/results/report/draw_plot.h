@@ -6,18 +6,23 @@
 
 #include "base/error.h"
 #include "process/process.h"
-#include "report/report.h"
+#include "report/plots/picture.h"
 
+// Pictures as files. The program itself writes SVG; gnuplot or, where that is missing, matplotlib draws PNG.
 namespace tprimat::results {
 
-// Runs a script that writes its image to gnuplot's standard output, with gnuplot as a child process; the image is
-// written completely or not at all. Returns the error: gnuplot is missing (exit status 4) or fails (1).
-std::optional<Error> draw_script(ProcessRunner& runner, const std::string& script, const std::filesystem::path& path);
+enum class PlotFormat { png, svg };
 
-// The same; throws that Error.
-void require_drawn(ProcessRunner& runner, const std::string& script, const std::filesystem::path& path);
+std::string render_svg(const Picture& picture);
+
+// Writes a PNG, completely or not at all. Returns the error: neither gnuplot nor matplotlib is installed (exit status
+// 4), or what is installed fails (1).
+std::optional<Error> draw_png(ProcessRunner& runner, const Picture& picture, const std::filesystem::path& path);
 
 // By the ending of `path`, .png or .svg. Throws Error, naming `option`, for others.
 PlotFormat require_plot_format(const std::filesystem::path& path, const std::string& option);
+
+// Writes the picture as the ending of `path` says; throws the Errors of draw_png.
+void require_drawn(ProcessRunner& runner, const Picture& picture, const std::filesystem::path& path);
 
 }  // namespace tprimat::results

@@ -6,58 +6,73 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "report/plot_script.h"
+#include "report/plots/axis.h"
 #include "text/format.h"
 
 namespace tprimat::results {
-namespace embedded {
-extern const std::string_view validation_gp, scaling_gp;
-}
-
 namespace {
 
-constexpr size_t k_columns = 3;
+constexpr Look k_predicted{0}, k_errors{4}, k_grey{0, true};
 
-Frame panel_frame(size_t index, size_t rows) {
-  const double width = 1.0 / k_columns, height = 1.0 / static_cast<double>(rows);
-  const auto row = static_cast<double>(index / k_columns), column = static_cast<double>(index % k_columns);
-  return {column * width, 1 - (row + 1) * height, width, height};
-}
-
-bool is_drawable(const std::optional<double>& rate) { return rate && *rate > 0 && *rate < 1e30; }
-
-void draw_rates(PlotScript& script, const Frame& frame, const planner::PlannedTable& table) {
-  std::string title = printable(table.table), rows;
+// "median 2.5 %, P90 9.0 %"
+std::string describe_errors(const planner::PlannedTable& table) {
   for (const planner::PlanErrors& errors : table.errors)
     if (errors.of == "all")
-      title += fmt::format(" ({}): median {}, P90 {}", errors.rows, format_percent(errors.median),
-                           format_percent(errors.p90));
-  double low = INFINITY, high = 0;
-  for (const planner::PlannedRow& row : table.rows) {
-    if (!is_drawable(row.published) || !is_drawable(row.predicted)) continue;
-    rows += fmt::format("{:.6g} {:.6g}\n", *row.published, *row.predicted);
-    low = std::min(low, *row.published), high = std::max(high, *row.published);
-  }
-  script.begin_panel(frame, title);
-  script.set("shows", rows.empty() ? "nothing predicted" : "rates");
-  if (!rows.empty()) script.set("low", low), script.set("high", high), script.set_block("rows", rows);
-  script.draw(embedded::validation_gp);
+      return fmt::format("{} rows: median error {}, P90 {}", errors.rows, format_percent(errors.median),
+                         format_percent(errors.p90));
+  return "";
 }
 
-void draw_errors(PlotScript& script, const Frame& frame, const std::vector<planner::PlannedTable>& tables) {
+// Published rates on both axes; a fourth more and a fourth less are dashed.
+Panel plot_rates(const planner::PlannedTable& table) {
+  Panel panel{.title = table.table, .note = describe_errors(table)};
+  Series rows{.look = k_predicted, .has_line = false, .marks = Marks::all};
+  Range published;
+  for (const planner::PlannedRow& row : table.rows) {
+    const Point point{row.published.value_or(NAN), row.predicted.value_or(NAN)};
+    if (!is_drawable(point.x, Scale::logarithmic) || !is_drawable(point.y, Scale::logarithmic)) continue;
+    rows.points.push_back(point);
+    published.include(point.x, Scale::logarithmic);
+  }
+  if (rows.points.empty()) {
+    panel.message = "nothing predicted";
+    return panel;
+  }
+  const double low = published.low / 1.6, high = published.high * 1.6;
+  panel.x = {
+      .title = "published tokens/s per GPU", .scale = Scale::logarithmic, .low = low, .high = high, .has_grid = true};
+  panel.y = {.title = "predicted", .scale = Scale::logarithmic, .low = low, .high = high};
+  for (const double factor : {1.0, 1.25, 1 / 1.25})
+    panel.references.push_back(
+        {.x = low, .y = factor * low, .to_x = high, .to_y = factor * high, .is_dashed = factor != 1});
+  panel.series.push_back(std::move(rows));
+  return panel;
+}
+
+// The share of rows over the error that none of them exceeds, as steps.
+Panel plot_errors(const std::vector<planner::PlannedTable>& tables) {
   std::vector<double> errors;
   for (const planner::PlannedTable& table : tables)
     for (const planner::PlannedRow& row : table.rows)
       if (row.error) errors.push_back(100 * std::fabs(*row.error));
   std::ranges::sort(errors);
-  std::string rows;
-  for (size_t i = 0; i < errors.size(); ++i)
-    rows += fmt::format("{:.6g} {:.6g}\n", errors[i],
-                        100 * static_cast<double>(i + 1) / static_cast<double>(errors.size()));
-  script.begin_panel(frame, fmt::format("all {} rows", errors.size()));
-  script.set("shows", errors.empty() ? "" : "errors");
-  if (!errors.empty()) script.set_block("rows", rows);
-  script.draw(embedded::validation_gp);
+  Panel panel{.title = fmt::format("all {} rows", errors.size())};
+  if (errors.empty()) {
+    panel.message = "nothing predicted";
+    return panel;
+  }
+  panel.x = {.title = "error of the step time", .unit = "%", .low = 0, .high = 50, .has_grid = true};
+  panel.y = {.title = "rows with no larger one", .unit = "%", .low = 0, .high = 100};
+  Series rows{.look = {k_errors.index}, .marks = Marks::none};
+  double share = 0;
+  for (size_t i = 0; i < errors.size(); ++i) {
+    rows.points.push_back({errors[i], share});
+    rows.points.push_back({errors[i], share = 100 * static_cast<double>(i + 1) / static_cast<double>(errors.size())});
+  }
+  panel.series.push_back(std::move(rows));
+  for (const double error : {10.0, 25.0})
+    panel.references.push_back({.x = error, .y = -INFINITY, .to_x = error, .to_y = INFINITY});
+  return panel;
 }
 
 using PlanCurve = std::vector<const planner::PlanReport*>;
@@ -91,47 +106,51 @@ std::string describe_batch(const planner::PlanComparison& comparison) {
   return fmt::format("weak scaling, GBS {} to {}", fewest->global_batch_size, most->global_batch_size);
 }
 
-}  // namespace
-
-std::string render_plan_plot(const std::vector<planner::PlannedTable>& tables, PlotFormat format) {
-  const size_t panels = tables.size() + 1, rows = (panels + k_columns - 1) / k_columns;
-  PlotScript script(format, {330 * static_cast<int>(k_columns), 290 * static_cast<int>(rows), 8, 9});
-  for (size_t i = 0; i < tables.size(); ++i) draw_rates(script, panel_frame(i, rows), tables[i]);
-  draw_errors(script, panel_frame(tables.size(), rows), tables);
-  return std::move(script).finish();
+// Of one GPU model: its throughput, what linear scaling from the fewest GPUs would give, and its efficiency.
+void add_curve(const PlanCurve& curve, const Look& look, Section& section) {
+  const planner::PlanReport& first = *curve.front();
+  Series rates{.name = first.gpu, .look = look, .marks = Marks::all}, efficiencies = rates;
+  Series linear{
+      .name = look.index == 0 ? "linear scaling" : "", .look = k_grey, .marks = Marks::none, .is_dotted = true};
+  const double each = first.training->tokens_per_second / static_cast<double>(first.gpus);
+  for (const planner::PlanReport* plan : curve) {
+    const auto gpus = static_cast<double>(plan->gpus);
+    rates.points.push_back({gpus, plan->training->tokens_per_second});
+    linear.points.push_back({gpus, each * gpus});
+    efficiencies.points.push_back({gpus, *plan->efficiency * 100});
+  }
+  section.panels[0].series.insert(section.panels[0].series.end() - static_cast<std::ptrdiff_t>(look.index > 0),
+                                  {linear});
+  section.panels[0].series.push_back(rates);
+  section.panels[1].series.push_back(efficiencies);
 }
 
-std::string render_scaling_plot(const planner::PlanComparison& comparison, PlotFormat format) {
+}  // namespace
+
+Picture plot_plan_errors(const std::vector<planner::PlannedTable>& tables) {
+  Section section{.title = "Predicted over published rates", .panel_height = 310};
+  for (const planner::PlannedTable& table : tables) section.panels.push_back(plot_rates(table));
+  section.panels.push_back(plot_errors(tables));
+  return {.sections = {section},
+          .footnote = "Dashed beside the diagonal: a fourth more and a fourth less than published."};
+}
+
+Picture plot_scaling(const planner::PlanComparison& comparison) {
   const std::vector<PlanCurve> curves = list_curves(comparison);
   if (curves.empty())
     throw Error(Problem{"no layout fits into memory, so there is nothing to plot", "--plot", "plan for more GPUs"},
                 ExitStatus::work_failed);
-  std::vector<std::string> names;
-  std::string plans, ideal;
-  double low = INFINITY, high = 0, efficient = 0;
-  for (const PlanCurve& curve : curves) {
-    names.push_back(curve.front()->gpu);
-    // Linear scaling from the fewest GPUs.
-    const double each = curve.front()->training->tokens_per_second / static_cast<double>(curve.front()->gpus);
-    for (const planner::PlanReport* plan : curve) {
-      const double rate = plan->training->tokens_per_second, linear = each * static_cast<double>(plan->gpus);
-      plans += fmt::format("{} {:.8g} {:.8g}\n", plan->gpus, rate, *plan->efficiency * 100);
-      low = std::min({low, rate, linear}), high = std::max({high, rate, linear});
-      efficient = std::max(efficient, *plan->efficiency * 100);
-      if (plan == curve.front() || plan == curve.back()) ideal += fmt::format("{} {:.8g}\n", plan->gpus, linear);
-    }
-    plans += "\n\n", ideal += "\n\n";
-  }
-  PlotScript script(format, {2 * 760, 640});
   const planner::PlanReport& first = comparison.plans.front();
-  script.set("title", first.model + ": fastest layouts");
-  script.set("subtitle", fmt::format("predicted: {}, {}, SL {}, {}", first.framework, enum_name(first.precision),
-                                     first.sequence_length, describe_batch(comparison)));
-  script.set("gpu", names), script.set("ticks", list_ticks(comparison));
-  script.set("lowest_rate", low), script.set("highest_rate", high), script.set("highest_efficiency", efficient);
-  script.set_block("plans", plans), script.set_block("ideal", ideal);
-  script.draw(embedded::scaling_gp);
-  return std::move(script).finish();
+  Section section{.title = first.model + ": fastest layouts", .columns = 2, .panel_height = 420};
+  section.subtitle = fmt::format("predicted: {}, {}, SL {}, {}", first.framework, enum_name(first.precision),
+                                 first.sequence_length, describe_batch(comparison));
+  Axis gpus{.title = "GPUs", .scale = Scale::logarithmic, .ticks = list_ticks(comparison), .has_grid = true};
+  gpus.low = gpus.ticks.front() / 1.15, gpus.high = gpus.ticks.back() * 1.15;
+  section.panels = {
+      {.title = "throughput, tokens/s", .x = gpus, .y = {.scale = Scale::logarithmic}},
+      {.title = "efficiency: tokens/s per GPU over that of the fewest GPUs, %", .x = gpus, .y = {.low = 0}}};
+  for (size_t i = 0; i < curves.size(); ++i) add_curve(curves[i], {i}, section);
+  return {.sections = {section}};
 }
 
 }  // namespace tprimat::results

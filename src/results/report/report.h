@@ -3,6 +3,7 @@
 #include <string>
 
 #include "compare/comparison.h"
+#include "report/plots/picture.h"
 #include "text/json.h"
 
 // Pure functions: a comparison in, a document out. Nothing here reads, writes, measures or judges.
@@ -19,9 +20,7 @@ std::string render_csv(
 // shows it.
 std::string render_html(const Comparison& comparison);
 
-// A gnuplot script with its data inside that writes the image to gnuplot's standard output: per model one band of 2 x 3
-// panels, 1600 x 1000 points. Needs gnuplot 5.2 or newer with the cairo terminals.
-enum class PlotFormat { png, svg };
-std::string render_gnuplot(const Comparison& comparison, PlotFormat format);
+// Per model one band of 2 x 3 panels: draw_plot.h writes it as SVG or PNG.
+Picture plot_comparison(const Comparison& comparison);
 
 }  // namespace tprimat::results

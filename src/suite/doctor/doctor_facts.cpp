@@ -125,7 +125,7 @@ std::vector<ToolCondition> find_tools() {
   std::vector<ToolCondition> tools = {
       {"mpirun", "the native trainer on several ranks", "openmpi-bin", {}},
       {"python3", "every framework but the native trainer", "python3 python3-venv", {}},
-      {"gnuplot", "the plots of `tprimat compare`", "gnuplot-nox", {}},
+      {"gnuplot", "plots as PNG files (or matplotlib)", "gnuplot-nox", {}},
   };
   for (ToolCondition& tool : tools) tool.place = find_in_path(tool.program);
   return tools;

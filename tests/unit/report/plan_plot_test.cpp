@@ -1,11 +1,9 @@
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <filesystem>
 #include <limits>
 
 #include "base/error.h"
-#include "base/files.h"
+#include "report/draw_plot.h"
 #include "report/plan_plots.h"
 
 namespace tprimat::results {
@@ -19,11 +17,23 @@ planner::PlannedTable table_with(double published, double predicted) {
   return table;
 }
 
+using Pairs = std::vector<std::pair<double, double>>;
+
+Pairs points_of(const Series& series) {
+  Pairs pairs;
+  for (const Point& point : series.points) pairs.emplace_back(point.x, point.y);
+  return pairs;
+}
+
 TEST(PlanPlot, HoldsARowAsPublishedAndPredicted) {
-  const std::string script = render_plan_plot({table_with(100, 125)}, PlotFormat::png);
-  EXPECT_NE(script.find("pngcairo"), std::string::npos);
-  EXPECT_NE(script.find("\n100 125\n"), std::string::npos);
-  EXPECT_NE(script.find("\n20 100\n"), std::string::npos);  // an error of 20 %, and all rows have no larger one
+  const Picture picture = plot_plan_errors({table_with(100, 125)});
+  ASSERT_EQ(picture.sections.at(0).panels.size(), 2u);
+  EXPECT_EQ(points_of(picture.sections[0].panels[0].series.at(0)), (Pairs{{100, 125}}));
+  // An error of 20 %, and all rows have no larger one.
+  const Pairs errors = points_of(picture.sections[0].panels[1].series.at(0));
+  ASSERT_EQ(errors.size(), 2u);
+  EXPECT_NEAR(errors[0].first, 20, 1e-9);
+  EXPECT_EQ(errors[1].second, 100);
 }
 
 planner::PlanComparison two_sizes() {
@@ -36,44 +46,29 @@ planner::PlanComparison two_sizes() {
   return comparison;
 }
 
-TEST(ScalingPlot, HoldsItsDataAndQuotesItsNames) {
-  const std::string script = render_scaling_plot(two_sizes(), PlotFormat::svg);
-  EXPECT_TRUE(script.starts_with("set terminal svg")) << script;
-  EXPECT_NE(script.find("8 100 100\n16 190 95\n"), std::string::npos) << script;
-  EXPECT_NE(script.find("8 100\n16 200\n"), std::string::npos)
-      << script;  // as far as the fewest GPUs' rate would carry
-  EXPECT_NE(script.find("['it''s quick']"), std::string::npos) << script;
-  EXPECT_NE(script.find("ticks[2] = [8, 16]\n"), std::string::npos) << script;
+TEST(ScalingPlot, HoldsItsData) {
+  const Picture picture = plot_scaling(two_sizes());
+  const std::vector<Panel>& panels = picture.sections.at(0).panels;
+  ASSERT_EQ(panels.at(0).series.size(), 2u);  // as far as the fewest GPUs' rate would carry, and what is reached
+  EXPECT_EQ(points_of(panels[0].series[0]), (Pairs{{8, 100}, {16, 200}}));
+  EXPECT_EQ(points_of(panels[0].series[1]), (Pairs{{8, 100}, {16, 190}}));
+  EXPECT_EQ(points_of(panels.at(1).series.at(0)), (Pairs{{8, 100}, {16, 95}}));
+  EXPECT_EQ(panels[0].x.ticks, (std::vector<double>{8, 16}));
+  EXPECT_NE(render_svg(picture).find(">it's quick</text>"), std::string::npos);
 }
 
 TEST(ScalingPlot, NothingThatFitsIsAnError) {
   planner::PlanComparison comparison = two_sizes();
   for (planner::PlanReport& plan : comparison.plans) plan.training.reset();
-  EXPECT_THROW(render_scaling_plot(comparison, PlotFormat::png), Error);
-}
-
-// gnuplot itself is the judge of the scripts.
-TEST(PlanPlot, GnuplotDrawsThem) {
-  if (std::system("command -v gnuplot >/dev/null") != 0)
-    GTEST_SKIP() << "gnuplot is missing: apt-get install gnuplot-nox";
-  const auto folder = std::filesystem::temp_directory_path() / "tprimat_plan_plot_test";
-  const planner::PlannedTable drawn = table_with(100, 125), empty = table_with(100, -1);
-  for (const PlotFormat format : {PlotFormat::png, PlotFormat::svg})
-    for (const std::string& script : {render_plan_plot({drawn, empty}, format), render_plan_plot({}, format),
-                                      render_scaling_plot(two_sizes(), format)}) {
-      write_file_atomically(folder / "plot.gp", script);
-      const std::string command = "cd " + folder.string() + " && gnuplot plot.gp >image 2>errors";
-      EXPECT_EQ(std::system(command.c_str()), 0);
-      EXPECT_EQ(read_file(folder / "errors"), "");
-    }
-  std::filesystem::remove_all(folder);
+  EXPECT_THROW(plot_scaling(comparison), Error);
 }
 
 TEST(PlanPlot, LeavesOutWhatNoAxisHolds) {
-  const std::string script =
-      render_plan_plot({table_with(100, std::numeric_limits<double>::infinity())}, PlotFormat::svg);
-  EXPECT_EQ(script.find("inf"), std::string::npos);
-  EXPECT_NE(script.find("nothing predicted"), std::string::npos);
+  for (const double predicted : {std::numeric_limits<double>::infinity(), -1.0, 0.0, 1e300}) {
+    const Picture picture = plot_plan_errors({table_with(100, predicted)});
+    EXPECT_EQ(picture.sections[0].panels[0].message, "nothing predicted") << predicted;
+    EXPECT_EQ(render_svg(picture).find("inf"), std::string::npos) << predicted;
+  }
 }
 
 }  // namespace

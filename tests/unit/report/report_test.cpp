@@ -2,13 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdio>
-#include <cstdlib>
-#include <filesystem>
+#include <algorithm>
 
 #include "base/files.h"
 #include "compare/compare_runs.h"
-#include "report/plot_script.h"
+#include "report/draw_plot.h"
 #include "result/metrics.h"
 #include "text/json_fields.h"
 #include "unit/compare/sample_runs.h"
@@ -37,7 +35,7 @@ TEST(Report, NoFormatNamesAWinnerOfDifferentWork) {
   const Comparison comparison = different_work();
   for (const std::string& text :
        {render_terminal(comparison, true), render_markdown(comparison), print_json(comparison_to_json(comparison)),
-        render_csv(comparison), render_gnuplot(comparison, PlotFormat::png), render_html(comparison)}) {
+        render_csv(comparison), render_svg(plot_comparison(comparison)), render_html(comparison)}) {
     EXPECT_EQ(text.find("x faster"), std::string::npos) << text;
     EXPECT_FALSE(text.empty());
   }
@@ -85,41 +83,6 @@ TEST(Report, SkippedFilesAreNamed) {
   comparison.skipped.push_back({"odd.json", "is no result"});
   EXPECT_NE(render_markdown(comparison).find("odd.json: is no result"), std::string::npos);
   EXPECT_EQ(comparison_to_json(comparison)["skipped"][0]["path"], "odd.json");
-}
-
-TEST(Gnuplot, QuotesCannotBeEscaped) {
-  EXPECT_EQ(quote_gnuplot("a'b"), "'a''b'");
-  EXPECT_EQ(quote_gnuplot("a\nsystem('x')"), "'a system(''x'')'");
-}
-
-// gnuplot itself is the judge of the script.
-class Plots : public ::testing::TestWithParam<size_t> {};
-TEST_P(Plots, GnuplotDrawsThem) {
-  if (std::system("command -v gnuplot >/dev/null") != 0)
-    GTEST_SKIP() << "gnuplot is missing: apt-get install gnuplot-nox";
-  Comparison comparison = many_runs(GetParam());
-  RunResult& first = comparison.groups[0].contenders[0].runs[0].result;
-  first.loss_values.clear();
-  first.gpu_info.device_name = "it's `date` \"$HOME\" with an exceedingly long name that must not break the page";
-  const auto folder = std::filesystem::temp_directory_path() / ("tprimat_plot_test_" + std::to_string(GetParam()));
-  for (const PlotFormat format : {PlotFormat::png, PlotFormat::svg}) {
-    write_file_atomically(folder / "plot.gp", render_gnuplot(comparison, format));
-    const std::string command = "cd " + folder.string() + " && gnuplot plot.gp >image 2>errors";
-    EXPECT_EQ(std::system(command.c_str()), 0);
-    EXPECT_EQ(read_file(folder / "errors"), "");
-    EXPECT_EQ(read_file(folder / "image").substr(0, 4), format == PlotFormat::png ? "\x89PNG" : "<?xm");
-  }
-  std::filesystem::remove_all(folder);
-}
-INSTANTIATE_TEST_SUITE_P(Runs, Plots, ::testing::Values(1, 2, 5, 8, 11));
-
-TEST(Gnuplot, NothingRecordedStillDraws) {
-  Comparison comparison = many_runs(1);
-  comparison.groups[0].contenders[0].runs[0].result = RunResult{};
-  const std::string script = render_gnuplot(comparison, PlotFormat::png);
-  size_t panels = 0;
-  for (size_t at = 0; (at = script.find("'not recorded'", at)) != std::string::npos; ++at) ++panels;
-  EXPECT_EQ(panels, 5u);
 }
 
 TEST(Docs, EveryMetricIsDerived) {

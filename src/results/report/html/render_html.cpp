@@ -4,6 +4,7 @@
 
 #include "compare/audit.h"
 #include "report/document.h"
+#include "report/draw_plot.h"
 #include "report/figures.h"
 #include "report/html/page.h"
 #include "report/report.h"
@@ -218,6 +219,7 @@ std::string render_html(const Comparison& comparison) {
                      fmt::arg("title", "Comparison of " + escape_html(count_runs(comparison))),
                      fmt::arg("style", embedded::page_css), fmt::arg("verdicts", render_verdicts(document)),
                      fmt::arg("runs", render_run_table(comparison)), fmt::arg("audit", render_audit(comparison)),
+                     fmt::arg("picture", render_svg(plot_comparison(comparison))),
                      fmt::arg("formulas", render_formulas(comparison)), fmt::arg("remarks", render_remarks(document)),
                      fmt::arg("reading_aid", render_reading_aid(document)),
                      fmt::arg("data", escape_script_json(page_to_json(comparison))), fmt::arg("scripts", scripts));
