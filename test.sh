@@ -181,7 +181,7 @@ stage_dev() {
   test_preset dev -L 'unit|layer'
 }
 
-# Alone it takes as many minutes as ./test.sh: no part of --all.
+# Alone it takes longer than ./test.sh: no part of --all.
 stage_aarch64() {
   install_dependencies aarch64
   scripts/aarch64_root.sh
