@@ -82,7 +82,7 @@ def licences_of_sources():
     for stamp in sorted(THIRD_PARTY.glob("*.version")):
         sources = THIRD_PARTY / stamp.stem / "source"
         texts = [sources / "debian/copyright"] if (sources / "debian/copyright").exists() else sorted(
-            path for path in sources.rglob("*") if path.is_file() and re.match(r"(LICEN[CS]E|COPYING|NOTICE|THIRD-PARTY)", path.name))
+            path for path in sources.rglob("*") if path.is_file() and re.match(r"(LICEN[CS]E|COPYING|COPYRIGHT|NOTICE|THIRD-PARTY)", path.name, re.I))
         if not texts:
             raise Refusal(f"{stamp.stem} was built for the programs, but {sources} has neither debian/copyright nor a licence")
         yield stamp.stem, stamp.read_text().strip(), texts
