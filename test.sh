@@ -104,14 +104,14 @@ trap 'kill $(jobs -p) 2>/dev/null || true' EXIT
 amd_targets="tprimat_amd $([ -e /dev/kfd ] && echo "gpu_tests gpu_engine_tests" || echo gpu_test_objects)"
 
 # What takes minutes and shows little more than its neighbours: the optimised build of --all runs it.
-only_in_all='^docs\.commands$|^release\.packed_twice$|^bench\.device$|^schema\.probes$|^frameworks\.(notebooks|probe)$|^cli\.(output_streams|hostile_scripts)$'
+only_in_all='^docs\.commands$|^release\.packed_twice$|^bench\.device$|^schema\.probes$|^frameworks\.(docs|notebooks|probe)$|^cli\.(output_streams|hostile_scripts)$'
 emulated_gpus='^layouts\.(tcp\.)?gpu_host|^gpu_(host|module)|^comm\.gpu\.'
 
 # What takes minutes under the sanitizers and only the optimised program shows: what starts many processes, whose
 # modules have sanitized tests of their own, more ranks of what few ranks show, and second precisions.
 only_optimised=(
   '_NOT_BUILT$' "$only_in_all" '^parity\.' '^launch\.(slurm|kubernetes)$' '^layouts\.([48]|tcp\.4|resume)$' '^borders\.'
-  '^frameworks\.(calls|docs)$' '^cli\.(archive|docker|doctor|from_plan|mounted_program|planned_launches|run|run_stops)$'
+  '^frameworks\.calls$' '^cli\.(archive|docker|doctor|from_plan|mounted_program|planned_launches|run|run_stops)$'
   '^gpu_host\.(EngineOnGpu\.(NothingOfASkippedStep|GivesTheSameBits)|GpuEngine\.AClockTimes)'
   '^train\.Precisions/FirstGradient\..*/bf16' '^comm\.(mpi|tcp)\.[45]$' '^comm\.gpu\.tcp\.3$'
   '^planner\.PlanValidation\.KeepsItsWord' '^train\.TrainingTest\.(Bf16Tracks|SameSeed|LossFalls|CompactStates|EmulatedFp8)'

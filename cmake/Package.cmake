@@ -23,8 +23,8 @@ several ranks over MPI, manual pages, completions for bash, zsh and fish,
 and the Python package tprimat.")
 # What is linked or loaded at once; dpkg-shlibdeps computes libc6's version out of the symbols used.
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "gnuplot-nox, fonts-dejavu-core, openmpi-bin, openssh-client, python3 (>= 3.10)")
-set(CPACK_DEBIAN_PACKAGE_SUGGESTS "podman, python3-venv, python3-pandas, nsight-systems-cli")
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "openmpi-bin, openssh-client, python3 (>= 3.10)")
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "gnuplot-nox | python3-matplotlib, podman, python3-venv, python3-pandas, nsight-systems-cli")
 foreach(script IN ITEMS postinst prerm postrm)
   list(APPEND CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${CMAKE_SOURCE_DIR}/cmake/debian/${script})
 endforeach()

@@ -25,7 +25,7 @@ listed() {
     awk -v wanted="${1:+[$1]}" '/^\[/ { group = $1; next } NF && group == wanted { print $1 }'
 }
 
-instead_of_building="install the finished program, which needs no compiler: python3 -m pip install tprimat (docs/install.md)"
+instead_of_building="install the finished program, which needs no compiler: the wheel with python3 -m pip install ./tprimat-*.whl, or the Debian package with apt-get install ./tprimat_*.deb (docs/install.md)"
 
 # lowest_version PACKAGE: what dependencies.txt asks for, (>= 3.24) in its reason; else nothing.
 lowest_version() { sed -n "s/^$1 .*(>= \([0-9.]*\)).*/\1/p" dependencies.txt; }

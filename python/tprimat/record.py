@@ -35,10 +35,20 @@ class Record:
 
     def __str__(self) -> str:
         """For people: what is known, one line each."""
-        known = {name: getattr(self, name) for name in shape_of(type(self)).keys}
-        shown = {name: summarise(value) for name, value in known.items() if value not in (None, "", (), {})}
+        shown = known_values(self)
         width = max(map(len, shown), default=0)
-        return "\n".join([type(self).__name__, *(f"  {name:<{width}}  {text}" for name, text in shown.items())])
+        lines = [type(self).__name__]
+        for name, value in shown.items():
+            several = value if is_records(value) else ()
+            lines.append(f"  {name:<{width}}  {f'{len(several)}:' if several else summarise(value)}")
+            lines += [f"    {summarise(each)}" for each in several[:SHOWN]]
+            lines += [f"    and {len(several) - SHOWN} more"] if len(several) > SHOWN else []
+        return "\n".join(lines)
+
+
+def known_values(record: Record) -> dict[str, Any]:
+    values = {name: getattr(record, name) for name in shape_of(type(record)).keys}
+    return {name: value for name, value in values.items() if value not in (None, "", (), {})}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -121,14 +131,27 @@ def read_scalar(kind: Any, value: Any, place: str) -> Any:
     return value
 
 
+SHOWN = 12  # of a list
+
+
+def is_records(value: Any) -> bool:
+    return isinstance(value, tuple) and isinstance(value[0], Record)
+
+
 def summarise(value: Any) -> str:
+    """On one line."""
     if isinstance(value, Record):
-        return type(value).__name__
-    if isinstance(value, tuple) and isinstance(value[0], (Record, float)):
-        return f"{len(value)} x {type(value[0]).__name__}"
+        if type(value).__str__ is not Record.__str__:
+            return str(value).split("\n")[0]
+        return ", ".join(f"{name} {summarise(each)}" for name, each in known_values(value).items())
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {summarise(each)}" for key, each in value.items())
     if isinstance(value, tuple):
-        return ", ".join(map(str, value))
-    return ", ".join(f"{key} {each}" for key, each in value.items()) if isinstance(value, dict) else str(value)
+        rest = f" and {len(value) - SHOWN} more" if len(value) > SHOWN else ""
+        return ", ".join(map(summarise, value[:SHOWN])) + rest
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return str(value)
+    return f"{value:,}".replace(",", " ") if isinstance(value, int) else f"{value:.4g}"
 
 
 def as_json(value: Any) -> Any:

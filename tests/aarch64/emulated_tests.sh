@@ -24,6 +24,8 @@ log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 status=0
 "$@" --gtest_brief=1 --gtest_filter="-$excluded" 2>&1 | tee "$log" || status=$?
-number_of() { sed -nE "s/^\[ *$1 *\] ([0-9]+) tests?.*/\1/p" "$log" | tail -n 1 | grep . || echo 0; }
-echo "$module: $(number_of PASSED) passed, $(number_of FAILED) failed, $((skipped + $(number_of SKIPPED))) skipped"
+# Briefly, Google Test counts those that passed, and names each of the others with its time.
+ended() { grep -cE "^\[ *$1 *\] [^ ]+.* \([0-9]+ ms\)$" "$log" || true; }
+passed=$(sed -nE 's/^\[ *PASSED *\] ([0-9]+) tests?.*/\1/p' "$log" | tail -n 1)
+echo "$module: ${passed:-0} passed, $(ended FAILED) failed, $((skipped + $(ended SKIPPED))) skipped"
 exit "$status"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the examples of docs/python.md, and the notebooks of examples/.
 
-  examples_test.py TPRIMAT docs|notebooks
+  examples_test.py TPRIMAT docs|notebooks|form     form: of the notebooks, without running them
 """
 
 import ast
@@ -81,7 +81,9 @@ class Notebooks(unittest.TestCase):
         return [(path, json.loads(path.read_text(encoding="utf-8"))) for path in files]
 
 
+PARTS = {"docs": "Docs", "notebooks": "Notebooks", "form": "Notebooks.test_have_the_form_of_notebooks"}
+
 if __name__ == "__main__":
     os.environ["TPRIMAT_PROGRAM"] = str(pathlib.Path(sys.argv[1]).resolve())
-    sys.argv[1:] = [{"docs": "Docs", "notebooks": "Notebooks"}[sys.argv[2]]]
+    sys.argv[1:] = [PARTS[sys.argv[2]]]
     unittest.main(verbosity=2)

@@ -4,10 +4,12 @@
   package_test.py TPRIMAT
 """
 
+import importlib.util
 import json
 import os
 import pathlib
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -330,10 +332,19 @@ class LightningStandIn(InFolder):
 
 
 class Installation(InFolder):
-    def test_the_package_is_of_the_programs_version(self):
+    def test_the_package_needs_no_other(self):
         project = tomllib.loads((paths.SOURCES / "pyproject.toml").read_text(encoding="utf-8"))["project"]
         self.assertEqual(project["dependencies"], [])
-        self.assertIn(project["version"], self.program("--version").stdout)
+
+    @unittest.skipUnless(all(map(importlib.util.find_spec, ("pip", "setuptools", "wheel"))), "no pip, setuptools, wheel")
+    def test_pip_installs_every_file(self):
+        shutil.copytree(paths.SOURCES, "sources", ignore=shutil.ignore_patterns("__pycache__", "build", "*.egg-info"))
+        done = subprocess.run([sys.executable, "-m", "pip", "install", "--no-deps", "--no-index", "--no-build-isolation",
+                               "--target", "there", "./sources"], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr[-2000:])
+        expected = {path.relative_to("sources") for path in pathlib.Path("sources/tprimat").rglob("*") if path.suffix in
+                    (".py", ".typed")}
+        self.assertEqual(expected - {path.relative_to("there") for path in pathlib.Path("there").rglob("*")}, set())
 
     def test_an_adapter_has_all_that_it_imports(self):
         words = ("run", "--dry-run", "--json", "--platform", "cpu", "--framework", "fsdp", "--model", "llama")

@@ -78,8 +78,8 @@ class OtherTests(unittest.TestCase):
     def test_examples(self):
         self.run_test("examples_test.py", "docs")
 
-    def test_notebooks(self):
-        self.run_test("examples_test.py", "notebooks")
+    def test_notebooks_as_nbformat_reads_them(self):
+        self.run_test("examples_test.py", "form")
 
     def test_outputs_as_jsonschema_reads_them(self):
         self.run_test("../schema/outputs_test.py")

@@ -17,7 +17,7 @@ import tempfile
 import unittest
 
 SOURCE = pathlib.Path(sys.argv[1]).resolve()
-WHEEL = "python3 -m pip install tprimat"
+WHEEL = "python3 -m pip install ./tprimat-*.whl, or the Debian package with apt-get install ./tprimat_*.deb"
 COMMANDS = "awk bash cat chmod cut dirname dpkg env grep head ln mkdir paste sed sh sleep sort tail timeout touch tr wc".split()
 # What the package managers answer; one line a package: NAME VERSION.
 APT_CACHE = """#!/bin/sh

@@ -126,7 +126,7 @@ class CompareOptions(CallOptions, total=False):
     loss_tolerance: Amount
     # Assumed spread between runs, in percent, for a side with a single run (default: 2)
     run_spread: Amount
-    # Directory for compare.md, compare.png and compare.svg (default: the results folder); with --history for history.md
+    # Directory for compare.md, compare.svg and compare.png (default: the results folder); with --history for history.md
     # (default: not written); -: write no files, only the report on stdout
     output: Place
 
