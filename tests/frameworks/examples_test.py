@@ -20,6 +20,8 @@ import paths
 ROOT = paths.HERE.parent.parent
 BLOCK = re.compile(r"```python\n(.*?)```\n(?:\n```text\n(.*?)```\n)?", re.DOTALL)
 
+FIGURE = re.compile(r"\d+\.\d+|(?<= )\d+(?= tokens)|(?<=\d )\d{3}(?= tokens)")
+
 
 def run_code(code, name, names):
     """As an interpreter's cell: what it prints, and its last expression."""
@@ -45,7 +47,13 @@ class Docs(unittest.TestCase):
                 print(f"left out: example {number}: this Python has no pandas")
                 continue
             with self.subTest(example=number):
-                self.assertEqual(run_code(code, f"docs/python.md, example {number}", names)[0], expected)
+                self.assert_alike(run_code(code, f"docs/python.md, example {number}", names)[0], expected)
+
+    def assert_alike(self, printed, expected):
+        """Word for word; figures may differ by 2 %, as another fit of the planner changes its predictions."""
+        self.assertEqual(FIGURE.sub("#", printed), FIGURE.sub("#", expected))
+        for found, stated in zip(FIGURE.findall(printed), FIGURE.findall(expected), strict=True):
+            self.assertAlmostEqual(float(found), float(stated), delta=0.02 * float(stated), msg=printed)
 
 
 class Notebooks(unittest.TestCase):

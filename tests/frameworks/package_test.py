@@ -338,12 +338,13 @@ class Installation(InFolder):
 
     @unittest.skipUnless(all(map(importlib.util.find_spec, ("pip", "setuptools", "wheel"))), "no pip, setuptools, wheel")
     def test_pip_installs_every_file(self):
-        shutil.copytree(paths.SOURCES, "sources", ignore=shutil.ignore_patterns("__pycache__", "build", "*.egg-info"))
+        shutil.copytree(paths.SOURCES, "tree/python", ignore=shutil.ignore_patterns("__pycache__", "build", "*.egg-info"))
+        shutil.copy(paths.SOURCES.parent / "CMakeLists.txt", "tree")
         done = subprocess.run([sys.executable, "-m", "pip", "install", "--no-deps", "--no-index", "--no-build-isolation",
-                               "--target", "there", "./sources"], capture_output=True, text=True)
+                               "--target", "there", "./tree/python"], capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr[-2000:])
-        expected = {path.relative_to("sources") for path in pathlib.Path("sources/tprimat").rglob("*") if path.suffix in
-                    (".py", ".typed")}
+        expected = {path.relative_to("tree/python") for path in pathlib.Path("tree/python/tprimat").rglob("*")
+                    if path.suffix in (".py", ".typed")}
         self.assertEqual(expected - {path.relative_to("there") for path in pathlib.Path("there").rglob("*")}, set())
 
     def test_an_adapter_has_all_that_it_imports(self):
