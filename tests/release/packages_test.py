@@ -46,9 +46,9 @@ class Packages(unittest.TestCase):
         self.place = pathlib.Path(tempfile.mkdtemp(prefix="tprimat_packages_"))
         self.addCleanup(shutil.rmtree, self.place)
 
-    def clone(self, name, depth):
+    def clone(self, source, name, depth):
         tree = self.place / name / ("deep/" * depth) / "tprimat"
-        run(["git", "clone", "-q", "--no-local", "--depth", "1", f"file://{SOURCE}", tree], OTHER if depth else ONE)
+        run(["git", "clone", "-q", "--no-local", "--depth", "1", f"file://{source}", tree], OTHER if depth else ONE)
         return tree
 
     def sdist(self, tree, who):
@@ -60,7 +60,8 @@ class Packages(unittest.TestCase):
     def test_sources_are_packed_alike_and_whole(self):
         if not (SOURCE / ".git").exists():
             self.skipTest("this is no git checkout")
-        one, other = self.clone("one", 0), self.clone("the_other", 2)
+        one = self.clone(SOURCE, "one", 0)
+        other = self.clone(one, "the_other", 2)  # of the same commit, whatever is committed meanwhile
         first, second = self.sdist(one, ONE), self.sdist(other, OTHER)
         self.assertEqual(first.name, second.name)
         self.assertEqual(first.read_bytes(), second.read_bytes())
