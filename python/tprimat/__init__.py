@@ -1,6 +1,6 @@
 """TensorPrimat from Python (docs/python.md).
 
-The program's commands; each returns what it found as dataclasses:
+The program's commands; each returns its result as dataclasses:
 
     run, extract, compare                     train or read logs, and judge the results
     plan, estimate, probe                     predict, count, measure
@@ -11,10 +11,10 @@ For a training script of your own, whose steps become a benchmark:
 
     StepRecorder                              a plain loop
     tprimat.hugging_face.BenchmarkCallback    the Trainer of Hugging Face Transformers; it writes a result file too
-    tprimat.lightning.BenchmarkCallback       the Trainer of Lightning, also below NeMo; likewise
-    load_config                               the settings that hold, with dots, and what follows from them
+    tprimat.lightning.BenchmarkCallback       the Trainer of Lightning, also inside NeMo; likewise
+    load_config                               the resolved configuration, with its keys as attributes
 
-PyTorch, Transformers, Lightning and pandas are used where a script has them; nothing here needs one of them.
+The package uses PyTorch, Transformers, Lightning and pandas only if a script does; it requires none of them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The commands of tprimat as functions. Each runs the program, and returns what its --json prints as dataclasses.
+"""The commands of tprimat as functions. Each runs the program, and returns its --json output as dataclasses.
 
 Options are those of the command line: `--target-days 60` is `target_days=60`, `--gpu H100,B200` is
-`gpu=["H100", "B200"]`, `--lora` is `lora=True`. Two more go to the call itself: with `progress=True`, what the program
-tells appears on stderr as it comes; after `time_limit` seconds the program is stopped. docs/python.md has examples.
+`gpu=["H100", "B200"]`, `--lora` is `lora=True`. Two more belong to the call itself: `progress=True` shows the program's
+progress on stderr; `time_limit` stops the program after that many seconds. docs/python.md has examples.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def read_all(kind: type[Item], data: Any, answer: Answer, command: str, fine: It
 
 
 def run(**options: Unpack[RunOptions]) -> RunReport:
-    """Trains what the configuration holds, and measures it. Shows the program's progress; `progress=False` is quiet.
+    """Trains the configured models, and measures them. Shows the program's progress; `progress=False` is quiet.
 
     Raises RunFailed if a run failed; its `output` has all runs."""
     from tprimat._generated.run import RunReport
@@ -180,7 +180,7 @@ def published(**options: Unpack[PublishedListOptions]) -> Records[PublishedEntry
 
 
 def load_result(path: Path) -> RunResult:
-    """A result file, as `run`, `extract` and the callbacks write it; the program reads those of earlier versions."""
+    """Reads a result file of `run`, `extract` or a callback. The program converts files of earlier versions."""
     from tprimat._generated.result import RunResult
 
     file = pathlib.Path(path)
@@ -197,7 +197,7 @@ def load_result(path: Path) -> RunResult:
 
 
 def load_results(*paths: Path) -> Records[RunResult]:
-    """Result files; of a folder, all that lie in it. Its other files of JSON are passed over."""
+    """Reads result files, and all result files of a folder. Other JSON files in the folder are ignored."""
     files: list[pathlib.Path] = []
     for path in map(pathlib.Path, paths):
         files += filter(states_version, sorted(path.glob("*.json"))) if path.is_dir() else [path]

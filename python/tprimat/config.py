@@ -152,13 +152,13 @@ def calculate_gradient_accumulation_steps(global_batch_size: int, micro_batch_si
 
 
 class Config(Settings):
-    """All settings, and what follows from them. `origin` says where they come from ("config.yaml", "built-in
+    """All settings, and the values derived from them. `origin` says where they come from ("config.yaml", "built-in
     default"), `origins` where each key does, `resolved` what the program derives."""
 
     def __init__(self, config_path: str | os.PathLike[str] | None = None,
                  overrides: Mapping[str, Any] | None = None) -> None:
         """Of the file, else of the ./config.yaml or default that `tprimat` would take. `overrides` are --set:
-        {"training.data.seq_length": 512}. Throws ConfigError (a ValueError) with the program's own words."""
+        {"training.data.seq_length": 512}. Throws ConfigError (a ValueError) with the program's message."""
         if config_path is not None and not os.path.exists(config_path):
             raise FileNotFoundError(errno.ENOENT, "there is no such configuration", os.fspath(config_path))
         words = [] if config_path is None else ["--config", os.fspath(config_path)]

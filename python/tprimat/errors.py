@@ -54,7 +54,7 @@ class MissingComponent(TprimatError):
 
 
 class GateFailed(TprimatError):
-    """Exit status 5: a gate of `fail_if` is not passed. `output` is the comparison."""
+    """Exit status 5: a gate of `fail_if` failed. `output` is the comparison."""
 
 
 class Inconclusive(TprimatError):

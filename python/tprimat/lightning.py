@@ -1,4 +1,4 @@
-"""For Lightning's Trainer, also below NeMo: Trainer(..., callbacks=[BenchmarkCallback()])."""
+"""For Lightning's Trainer, also inside NeMo: Trainer(..., callbacks=[BenchmarkCallback()])."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ class StepRecorder:
         self.begin()
 
     def begin(self) -> None:
-        """The next step starts now: what came before it (an evaluation, a checkpoint) is not counted."""
+        """Starts the next step now: an evaluation or a checkpoint before it is not counted."""
         self.synchronize()
         self.last = time.perf_counter()
 

@@ -1,5 +1,5 @@
-"""What results, plans and comparisons have beside the figures of their JSON: the figures most asked for, a text for
-people, and tables for pandas."""
+"""What results, plans and comparisons add to their JSON: the most requested figures, a readable text, and tables for
+pandas."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ class LayoutView:
 
 
 class PlanReportView:
-    """The layouts of one model on one number of one GPU."""
+    """The layouts of one model on one kind of GPU and one number of GPUs."""
 
     if TYPE_CHECKING:
         model: str
