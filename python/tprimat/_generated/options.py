@@ -109,7 +109,7 @@ class CompareOptions(CallOptions, total=False):
     sort: Values
     # Write one page with charts, filters and the audit; -: stdout (default: DIR/compare.html)
     html: bool | Place
-    # Fail if the plot cannot be drawn, instead of warning
+    # Fail if compare.png cannot be drawn; without it, compare.svg is enough
     plot: bool
     # Print verdicts and ratios even for runs that are not comparable, with the reasons
     force: bool
