@@ -11,7 +11,7 @@ source scripts/build.sh
 
 packages=(wheel wheel-nvd sdist deb tar sbom sums)
 version=${1:-} tested=${2:-}
-[[ "$version" =~ ^[0-9]+\.[0-9]+\.[0-9]+$ ]] || fail "name the version to release, such as 1.2.3: scripts/release.sh VERSION"
+[[ "$version" =~ ^(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)$ ]] || fail "name the version to release, such as 1.2.3: scripts/release.sh VERSION"
 [ -z "$tested" ] || [ "$tested" = --tested ] || fail "unknown option $tested; see the head of scripts/release.sh"
 
 check_tree() {

@@ -98,6 +98,7 @@ class Release(unittest.TestCase):
     def test_what_is_not_to_be_released_is_refused(self):
         self.assert_refused([], "name the version")
         self.assert_refused(["v7.2"], "name the version")
+        self.assert_refused(["07.2.0"], "name the version")
         self.assert_refused(["7.2.0", "--fast"], "unknown option --fast")
         self.assert_refused(["7.0.9"], "version 7.0.9 is before 7.1.0")
         self.write("new", "")

@@ -29,8 +29,10 @@ std::optional<Failure> run_program(ProcessRunner& runner, const std::vector<std:
 std::optional<Failure> run_gnuplot(ProcessRunner& runner, const Drawing& drawing, const fs::path& folder,
                                    const fs::path& image) {
   write_file_atomically(folder / "plot.gp", render_gnuplot(drawing));
-  return run_program(runner, {"gnuplot", "-e", "set output " + quote_gnuplot(image.string()), folder / "plot.gp"},
-                     image);
+  return run_program(
+      runner,
+      {"gnuplot", "--default-settings", "-e", "set output " + quote_gnuplot(image.string()), folder / "plot.gp"},
+      image);
 }
 
 std::optional<Failure> run_matplotlib(ProcessRunner& runner, const Drawing& drawing, const fs::path& folder,

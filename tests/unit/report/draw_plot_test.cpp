@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 
 #include "base/files.h"
+#include "report/plots/axis.h"
 #include "report/plots/backends.h"
 #include "report/plots/layout.h"
 #include "unit/report/sample_pictures.h"
@@ -20,14 +22,14 @@ class FakePrograms : public ProcessRunner {
  public:
   explicit FakePrograms(std::map<std::string, int> statuses) : statuses_(std::move(statuses)) {}
   std::unique_ptr<ChildProcess> start(const Command& command) override {
-    asked.push_back(command.argv.at(0));
+    asked.push_back(command.argv.at(0)), last = command.argv;
     if (!statuses_.contains(asked.back()))
       throw Error(Problem{"is not in PATH", "", ""}, ExitStatus::missing_component);
     const int status = statuses_.at(asked.back());
     if (status == 0) write_file_atomically(fs::path(command.argv.back()).parent_path() / "image.png", asked.back());
     return std::make_unique<Child>(status);
   }
-  std::vector<std::string> asked;
+  std::vector<std::string> asked, last;
 
  private:
   struct Child : ChildProcess {
@@ -55,6 +57,16 @@ TEST_F(DrawPng, AsksGnuplotFirst) {
   EXPECT_FALSE(draw(both));
   EXPECT_EQ(read_file(image_), "gnuplot");
   EXPECT_EQ(both.asked.size(), 1u);
+  EXPECT_EQ(both.last.at(1), "--default-settings") << "the user's own ones draw another plot, or run commands";
+}
+
+TEST(Plots, ShowEveryLossOfADivergedTraining) {
+  for (const double loss : {1e31, 1e200, -1e200}) EXPECT_TRUE(is_drawable(loss, Scale::linear)) << loss;
+  Range range;
+  range.include(-1e299, Scale::linear), range.include(1e299, Scale::linear);
+  const Range axis = choose_range({}, range);
+  EXPECT_TRUE(std::isfinite(axis.high - axis.low));
+  EXPECT_GT(axis.high - axis.low, 2e299);
 }
 
 TEST_F(DrawPng, AsksMatplotlibWhereGnuplotIsMissingOrFails) {

@@ -112,7 +112,7 @@ std::vector<AxisTicks> list_choices(const Axis& axis, const Range& range) {
 }  // namespace
 
 bool is_drawable(double value, Scale scale) {
-  constexpr double k_max = 1e30, k_min_logarithmic = 1e-30;
+  constexpr double k_max = 1e300, k_min_logarithmic = 1e-300;  // differences and margins stay finite
   return std::fabs(value) < k_max && (scale == Scale::linear || value > k_min_logarithmic);
 }
 
