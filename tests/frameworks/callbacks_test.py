@@ -344,6 +344,7 @@ class Lightning(InFolder):
 class Installation(InFolder):
     def test_pip_installs_the_package_alone(self):
         shutil.copytree(paths.SOURCES, self.folder / "python")
+        shutil.copy2(paths.SOURCES.parent / "CMakeLists.txt", self.folder)  # states the version
         pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "-q", "--no-index"]
         done = subprocess.run([*pip, "--no-build-isolation", "--no-deps", "--target", "site", "./python"],
                               cwd=self.folder, capture_output=True, text=True)

@@ -18,6 +18,8 @@ from unittest import mock
 
 import paths
 
+sys.path.insert(0, str(paths.SOURCES.parent / "frameworks"))  # of the adapters
+
 STEPS = 6
 CONFIG = """
 experiment: {methodology: single}
