@@ -130,7 +130,8 @@ TEST(Layout, LabelsOfTicksStandInFull) {
 
 TEST(Plots, SayWhatIsNotRecorded) {
   size_t messages = 0;
-  for (const Panel& panel : empty_picture().sections[0].panels) messages += panel.message == "not recorded" ? 1 : 0;
+  const Picture empty = empty_picture();
+  for (const Panel& panel : empty.sections[0].panels) messages += panel.message == "not recorded" ? 1 : 0;
   EXPECT_EQ(messages, 5u);
   const Panel losses = damaged_picture().sections[0].panels[2];
   EXPECT_EQ(losses.note, "not recorded: A");
