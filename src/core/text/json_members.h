@@ -21,8 +21,8 @@ struct Nullable : std::optional<T> {
 // An object whose keys keep their order.
 template <class T>
 struct OrderedMap : std::vector<std::pair<std::string, T>> {
-  using key_type = std::string;
-  using mapped_type = T;
+  using key_type = std::string;  // NOLINT(readability-identifier-naming): the names of the standard library's maps
+  using mapped_type = T;         // NOLINT(readability-identifier-naming)
   T& add(std::string_view key) { return this->emplace_back(key, T{}).second; }
 };
 
