@@ -8,16 +8,20 @@ progress on stderr; `time_limit` stops the program after that many seconds. docs
 from __future__ import annotations
 
 import json
+import math
 import os
 import pathlib
+import re
+import typing
+import warnings
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar, Union
 
 from tprimat.errors import InputError, Problem, make_error
-from tprimat.program import Answer, call_program, require
-from tprimat.record import DataError, Record
+from tprimat.program import Answer, call_program, describe_versions, require
+from tprimat.record import DataError, Record, shape_of
 from tprimat.tables import Records
-from tprimat.words import make_words, write_word
+from tprimat.words import make_words, write_path, write_word
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -41,7 +45,7 @@ Item = TypeVar("Item", bound=Record)
 FAILED, NO_VERDICT, SUSPICIOUS = 1, 3, 5  # exit statuses beside which there is an output
 
 
-def ask(command: str, arguments: Iterable[Path], options: Mapping[str, Any], stated: Iterable[str] = (),
+def ask(command: str, arguments: Iterable[str], options: Mapping[str, Any], stated: Iterable[str] = (),
         progress: bool = False) -> Answer:
     """`stated`: options that are part of the call. Arguments come after `--`, so that none becomes an option."""
     given = dict(options)
@@ -49,8 +53,10 @@ def ask(command: str, arguments: Iterable[Path], options: Mapping[str, Any], sta
     progress = given.pop("progress", progress)
     words = [*command.split(), *stated, *make_words(command, given), "--json"]
     if config is not None:
-        words += write_word("--config", os.fspath(config))
-    paths = [os.fspath(each) for each in arguments]
+        words += write_word("--config", write_path("config", config))
+    if limit is not None and (type(limit) not in (int, float) or not limit >= 0):
+        raise InputError(Problem(f"time_limit is {limit!r}", "time_limit", "give it a number of seconds"))
+    paths = list(arguments)
     return call_program([*words, "--", *paths] if paths else words, progress, limit)
 
 
@@ -72,11 +78,17 @@ def read_list(kind: type[Item], answer: Answer, command: str, fine: Iterable[int
 def read_all(kind: type[Item], data: Any, answer: Answer, command: str, fine: Iterable[int]) -> Records[Item]:
     if answer.data is None:
         require(answer, [command])
+        raise make_error(answer.status, [Problem(f"tprimat {command} printed no JSON", "", advise_versions())])
     try:
         return Records(kind.from_json(each) for each in data)
     except (DataError, TypeError) as error:
-        raise make_error(FAILED, [Problem(str(error), f"the output of tprimat {command}",
-                                          "use the program and the package of one version")]) from error
+        raise make_error(answer.status, [Problem(str(error), f"the output of tprimat {command}",
+                                                 advise_versions())]) from error
+
+
+def advise_versions() -> str:
+    versions = describe_versions()
+    return (f"{versions}: " if versions else "") + "use the program and the package of one version"
 
 
 def run(**options: Unpack[RunOptions]) -> RunReport:
@@ -94,9 +106,10 @@ def extract(log: Path, **options: Unpack[ExtractOptions]) -> RunResult:
     A log that shows a failed training, or no steps, gives a result too: see its `status`."""
     from tprimat._generated.result import RunResult
 
-    if options.get("attempt") == "all" or os.path.isdir(log):
-        raise InputError(Problem("holds several results", os.fspath(log), "tprimat.extract_all returns them"))
-    return read_answer(RunResult, ask("extract", [log], options), "extract", fine=(FAILED,))
+    path = write_path("log", log)
+    if options.get("attempt") == "all" or os.path.isdir(path):
+        raise InputError(Problem("holds several results", path, "tprimat.extract_all returns them"))
+    return read_answer(RunResult, ask("extract", [path], options), "extract", fine=(FAILED,))
 
 
 def extract_all(*paths: Path, **options: Unpack[ExtractOptions]) -> Records[RunResult]:
@@ -106,7 +119,7 @@ def extract_all(*paths: Path, **options: Unpack[ExtractOptions]) -> Records[RunR
     from tprimat._generated.extract_gathered import GatheredLogs
     from tprimat._generated.result import RunResult
 
-    answer = ask("extract", paths, options)
+    answer = ask("extract", write_paths(paths), options)
     if len(paths) == 1 and os.path.isdir(paths[0]):
         return load_known(each.result for each in read_list(ExtractedLog, answer, "extract", fine=(FAILED,)))
     if not paths:
@@ -117,7 +130,28 @@ def extract_all(*paths: Path, **options: Unpack[ExtractOptions]) -> Records[RunR
 
 
 def load_known(files: Iterable[str | None]) -> Records[RunResult]:
-    return load_results(*(each for each in files if each))
+    return load_results(*(find_file(each) for each in files if each))
+
+
+def find_file(stated: str) -> pathlib.Path:
+    """JSON states U+FFFD for what is not UTF-8 in a name: then it is the only file of the folder that reads so."""
+    file = pathlib.Path(stated)
+    if "\ufffd" not in stated or file.exists():
+        return file
+    near = [each for each in file.parent.glob("*") if read_name(each) == read_name(file)]
+    if len(near) == 1:
+        return near[0]
+    raise InputError(Problem(f"holds {file.name}, a name that is not UTF-8", str(file.parent),
+                             "rename its log, or read the results with tprimat.load_results"))
+
+
+def read_name(file: pathlib.Path) -> str:
+    """One U+FFFD for each piece that is not UTF-8, however long."""
+    return re.sub("\ufffd+", "\ufffd", os.fsencode(file.name).decode("utf-8", "replace"))
+
+
+def write_paths(paths: Iterable[Path]) -> list[str]:
+    return [write_path("paths", each) for each in paths]
 
 
 def compare(*paths: Path, **options: Unpack[CompareOptions]) -> ComparisonReport:
@@ -126,14 +160,14 @@ def compare(*paths: Path, **options: Unpack[CompareOptions]) -> ComparisonReport
     Pairs that did different work have no verdict and say why. Raises GateFailed and Inconclusive for `fail_if`."""
     from tprimat._generated.compare import ComparisonReport
 
-    return read_answer(ComparisonReport, ask("compare", paths, options), "compare", fine=(FAILED, NO_VERDICT))
+    return read_answer(ComparisonReport, ask("compare", write_paths(paths), options), "compare", fine=(FAILED, NO_VERDICT))
 
 
 def plan(model: str | None = None, **options: Unpack[PlanOptions]) -> PlanComparison:
     """Ranks the layouts of a model on GPUs by predicted step time: `plan("llama3_8b", gpu="H100", gpus=64).best`."""
     from tprimat._generated.plan import PlanComparison
 
-    answer = ask("plan", [] if model is None else [model], options)
+    answer = ask("plan", [] if model is None else [write_path("model", model)], options)
     return read_answer(PlanComparison, answer, "plan", fine=(FAILED,))  # no layout fits, or none in the days asked for
 
 
@@ -141,14 +175,16 @@ def estimate(model: str, **options: Unpack[EstimateOptions]) -> FlopReport:
     """A model's parameters and FLOPs per token, part by part."""
     from tprimat._generated.estimate_flops import FlopReport
 
-    return read_answer(FlopReport, ask("estimate", [], options, write_word("--flops", model)), "estimate")
+    stated = write_word("--flops", write_path("model", model))
+    return read_answer(FlopReport, ask("estimate", [], options, stated), "estimate")
 
 
 def estimate_memory(model: str, **options: Unpack[EstimateOptions]) -> Records[MemoryEstimate]:
     """Predicted memory of the layout that is configured for a model, one for each framework."""
     from tprimat._generated.estimate_memory import MemoryEstimate
 
-    return read_list(MemoryEstimate, ask("estimate", [], options, write_word("--memory", model)), "estimate")
+    stated = write_word("--memory", write_path("model", model))
+    return read_list(MemoryEstimate, ask("estimate", [], options, stated), "estimate")
 
 
 def probe(**options: Unpack[ProbeOptions]) -> ProbeReport | GpuProbeReport | ModelProbeReport:
@@ -169,7 +205,7 @@ def claim(model: Path, **options: Unpack[ClaimOptions]) -> ClaimReport:
     """Judges a stated training rate, or the file of a result: possible, expected, near published ones."""
     from tprimat._generated.common import ClaimReport
 
-    return read_answer(ClaimReport, ask("claim", [model], options), "claim", fine=(FAILED, SUSPICIOUS))
+    return read_answer(ClaimReport, ask("claim", [write_path("model", model)], options), "claim", fine=(FAILED, SUSPICIOUS))
 
 
 def published(**options: Unpack[PublishedListOptions]) -> Records[PublishedEntry]:
@@ -180,30 +216,54 @@ def published(**options: Unpack[PublishedListOptions]) -> Records[PublishedEntry
 
 
 def load_result(path: Path) -> RunResult:
-    """Reads a result file of `run`, `extract` or a callback. The program converts files of earlier versions."""
+    """Reads a result file of `run`, `extract` or a callback, with the figures that the file states: `extract` and
+    `compare` check them. The program converts files of earlier versions."""
     from tprimat._generated.result import RunResult
 
-    file = pathlib.Path(path)
+    file = pathlib.Path(write_path("path", path))
     try:
-        result = RunResult.from_json(json.loads(file.read_text(encoding="utf-8")))
+        result = RunResult.from_json(parse_result(file.read_text(encoding="utf-8")))
     except OSError as error:
         raise InputError(Problem(error.strerror or str(error), str(file))) from error
     except DataError:
-        result = read_answer(RunResult, ask("extract", [file], {"output": "-"}), "extract")
+        result = read_answer(RunResult, ask("extract", [str(file)], {"output": "-"}), "extract")
     except ValueError as error:
         raise InputError(Problem(str(error), str(file), "name a result of tprimat run or extract")) from error
+    except RecursionError as error:
+        raise InputError(Problem("is nested too deeply", str(file), "name a result of tprimat run or extract")) from error
+    known = max(typing.get_args(shape_of(RunResult).types["schema_version"]))
+    if result.schema_version > known:
+        warnings.warn(f"{file}: its schema_version is {result.schema_version}, this package knows {known}: install a newer "
+                      "one, or figures may be missing or mean something else", stacklevel=2)
     object.__setattr__(result, "path", file)
     return result
+
+
+def parse_result(text: str) -> Any:
+    """Without NaN and infinity, which JSON does not have."""
+    return json.loads(text, parse_constant=refuse_number, parse_float=read_float)
+
+
+def refuse_number(word: str) -> float:
+    raise ValueError(f"{word} is no number of JSON")
+
+
+def read_float(word: str) -> float:
+    number = float(word)
+    return number if math.isfinite(number) else refuse_number(word)
 
 
 def load_results(*paths: Path) -> Records[RunResult]:
     """Reads result files, and all result files of a folder. Other JSON files in the folder are ignored."""
     files: list[pathlib.Path] = []
-    for path in map(pathlib.Path, paths):
+    for path in map(pathlib.Path, write_paths(paths)):
         files += filter(states_version, sorted(path.glob("*.json"))) if path.is_dir() else [path]
     return Records(load_result(each) for each in files)
 
 
 def states_version(file: pathlib.Path) -> bool:
     """Whether it looks like a result, if a damaged one."""
-    return '"schema_version"' in file.read_text(encoding="utf-8", errors="replace")
+    try:
+        return file.is_file() and '"schema_version"' in file.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return True  # load_result says why it cannot be read

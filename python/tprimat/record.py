@@ -125,7 +125,10 @@ def read_scalar(kind: Any, value: Any, place: str) -> Any:
     """A word that a newer program added to an enumeration passes."""
     expected = type(typing.get_args(kind)[0]) if typing.get_origin(kind) is Literal else kind
     if expected is float and type(value) is int:
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError as error:
+            raise DataError(f"{place} is too large") from error
     if type(value) is not expected:
         raise DataError(f"{place} is {value!r}, not of type {expected.__name__}")
     return value

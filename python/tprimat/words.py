@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import numbers
 import os
 from collections.abc import Iterable, Mapping
 from typing import Any, TypedDict, Union
@@ -54,14 +55,14 @@ def suggest(name: str, known: Iterable[str]) -> str:
 def write_option(name: str, value: Any, separator: str | None) -> list[str]:
     option = "--" + name.replace("_", "-")
     if separator == "?":
-        return [option] if value is True else [f"{option}={write_value(value)}"]
-    if value is True:
-        if separator is not None:
-            raise InputError(Problem(f"option '{name}' needs a value", name, ""))
+        return [option] if value is True else [f"{option}={write_value(name, value)}"]
+    if separator is None:
+        if value is not True:
+            raise InputError(Problem(f"option '{name}' is a flag: True or False, not {value!r}", name, ""))
         return [option]
-    if separator is None and not isinstance(value, (str, os.PathLike)):
-        raise InputError(Problem(f"option '{name}' is a flag, not {value!r}", name, "give it True or False"))
-    values = list_values(value)
+    if value is True:
+        raise InputError(Problem(f"option '{name}' needs a value", name, ""))
+    values = list_values(name, value)
     if separator:
         return write_word(option, separator.join(values)) if values else []
     return [word for each in values for word in write_word(option, each)]
@@ -72,20 +73,36 @@ def write_word(option: str, value: str) -> list[str]:
     return [f"{option}={value}"] if value.startswith("-") else [option, value]
 
 
-def list_values(value: Any) -> list[str]:
+def list_values(name: str, value: Any) -> list[str]:
     if isinstance(value, Mapping):
-        return [f"{key}={write_value(each)}" for key, each in value.items()]
-    if isinstance(value, (str, int, float, os.PathLike)):
-        return [write_value(value)]
-    return [write_value(each) for each in value]
+        return [f"{key}={write_value(name, each)}" for key, each in value.items()]
+    if isinstance(value, (str, bytes, numbers.Number, os.PathLike)) or not isinstance(value, Iterable):
+        return [write_value(name, value)]
+    return [write_value(name, each) for each in value]
 
 
-def write_value(value: Any) -> str:
+def write_value(name: str, value: Any) -> str:
     """As YAML and the command line write it."""
+    if value is None:
+        return "null"
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**63:
         return str(int(value))  # 15e12 tokens
     if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(write_value(each) for each in value) + "]"
-    return os.fspath(value) if isinstance(value, os.PathLike) else str(value)
+        return "[" + ", ".join(write_value(name, each) for each in value) + "]"
+    if isinstance(value, os.PathLike):
+        return write_path(name, value)
+    if isinstance(value, (str, numbers.Number, Mapping)):
+        return str(value)
+    raise InputError(Problem(f"{name} is {value!r}, of type {type(value).__name__}", name,
+                             "give it a text, a number or a path"))
+
+
+def write_path(name: str, value: Any) -> str:
+    """What is a text or a path."""
+    text = os.fspath(value) if isinstance(value, os.PathLike) else value
+    if not isinstance(text, str):
+        raise InputError(Problem(f"{name} is {value!r}, of type {type(value).__name__}", name,
+                                 "give it a text or a path"))
+    return text

@@ -168,6 +168,81 @@ class Errors(InFolder):
                 self.refused(tprimat.TprimatError, tprimat.load_result, pathlib.Path("a.json"))
 
 
+class OddPrograms(InFolder):
+    """What stands in for the program here does what a broken or another one may do."""
+
+    def stand_in(self, script):
+        fake = pathlib.Path("fake").resolve()
+        fake.write_text(f"#!/bin/sh\n{script}\n")
+        fake.chmod(0o755)
+        patch = mock.patch.dict(os.environ, TPRIMAT_PROGRAM=str(fake))
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def refused(self, kind, call, *arguments, **options):
+        with self.assertRaises(kind) as caught:
+            call(*arguments, **options)
+        return caught.exception
+
+    def test_progress_without_a_stderr_hangs_nothing(self):
+        self.stand_in("i=0; while [ $i -lt 5000 ]; do echo 'a line of progress, long enough to fill a pipe' >&2; i=$((i+1)); done; echo '{}'")
+        with mock.patch.object(sys, "stderr", None):
+            error = self.refused(tprimat.TprimatError, tprimat.plan, "x", progress=True, time_limit=60)
+        self.assertNotIsInstance(error, tprimat.TimeLimitReached)
+
+    def test_what_the_program_left_running_is_not_waited_for(self):
+        self.stand_in("sleep 40 & echo '{}'")
+        begin = time.monotonic()
+        self.refused(tprimat.TprimatError, tprimat.plan, "x", time_limit=2)
+        self.assertLess(time.monotonic() - begin, 30)
+
+    def test_half_a_line_of_errors_is_none(self):
+        for line in ('{"errors":[{"problem":"is', '{"errors":[{"place":"here"}]}', '{"errors":3}', '{"errors":["x"]}'):
+            self.stand_in(f"echo '{line}' >&2; exit 2")
+            with self.subTest(line=line):
+                self.refused(tprimat.InputError, tprimat.plan, "x")
+
+    def test_no_json_is_said(self):
+        self.stand_in("echo hello")
+        self.assertIn("printed no JSON", str(self.refused(tprimat.TprimatError, tprimat.plan, "x")))
+
+
+class OddValues(InFolder):
+    def refused(self, call, *arguments, **options):
+        with self.assertRaises(tprimat.InputError) as caught:
+            call(*arguments, **options)
+        return str(caught.exception)
+
+    def test_flags_take_no_text(self):
+        self.assertIn("'lora' is a flag", self.refused(tprimat.plan, gpu="H100", gpus=8, lora="llama3_8b"))
+        self.assertIn("'force' is a flag", self.refused(tprimat.compare, "a.json", "b.json", force="no"))
+
+    def test_wrong_types_name_the_argument(self):
+        for call, options in ((tprimat.estimate, {}), (tprimat.claim, {}), (tprimat.extract, {}), (tprimat.load_result, {})):
+            with self.subTest(call=call.__name__):
+                self.assertIn("of type NoneType", self.refused(call, None, **options))
+        self.assertIn("model is 5", self.refused(tprimat.plan, 5))
+        self.assertIn("gpu is b'H100'", self.refused(tprimat.plan, "llama3_8b", gpu=b"H100"))
+        self.assertIn("config is b'x'", self.refused(tprimat.plan, "llama3_8b", config=b"x"))
+        self.assertIn("time_limit is '5'", self.refused(tprimat.plan, "llama3_8b", time_limit="5"))
+
+    def test_more_than_a_program_takes(self):
+        self.assertIn("too long", self.refused(tprimat.plan, "x" * 3_000_000))
+
+    def test_odd_files_are_refused_or_passed_over(self):
+        pathlib.Path("folder/sub.json").mkdir(parents=True)
+        self.assertEqual(list(tprimat.load_results("folder")), [])
+        for name, text in (("nan", '{"schema_version": 1, "a": NaN}'), ("deep", "[" * 100_000), ("large", '{"a": 1e999}')):
+            pathlib.Path(f"{name}.json").write_text(text)
+            with self.subTest(name=name):
+                self.refused(tprimat.load_result, f"{name}.json")
+
+    def test_programs_of_other_prefixes_are_found(self):
+        package = pathlib.Path("prefix/lib/python3.11/site-packages/tprimat").resolve()
+        with mock.patch("tprimat.program.__file__", str(package / "program.py")):
+            self.assertIn(package.parents[3] / "bin", tprimat.program.program_folders())
+
+
 class Results(InFolder):
     def test_train_then_compare(self):
         report = tprimat.run(config=TINY, output="results", runs=2, progress=False)
