@@ -160,7 +160,8 @@ def compare(*paths: Path, **options: Unpack[CompareOptions]) -> ComparisonReport
     Pairs that did different work have no verdict and say why. Raises GateFailed and Inconclusive for `fail_if`."""
     from tprimat._generated.compare import ComparisonReport
 
-    return read_answer(ComparisonReport, ask("compare", write_paths(paths), options), "compare", fine=(FAILED, NO_VERDICT))
+    answer = ask("compare", write_paths(paths), options)
+    return read_answer(ComparisonReport, answer, "compare", fine=(FAILED, NO_VERDICT))
 
 
 def plan(model: str | None = None, **options: Unpack[PlanOptions]) -> PlanComparison:
@@ -205,7 +206,8 @@ def claim(model: Path, **options: Unpack[ClaimOptions]) -> ClaimReport:
     """Judges a stated training rate, or the file of a result: possible, expected, near published ones."""
     from tprimat._generated.common import ClaimReport
 
-    return read_answer(ClaimReport, ask("claim", [write_path("model", model)], options), "claim", fine=(FAILED, SUSPICIOUS))
+    answer = ask("claim", [write_path("model", model)], options)
+    return read_answer(ClaimReport, answer, "claim", fine=(FAILED, SUSPICIOUS))
 
 
 def published(**options: Unpack[PublishedListOptions]) -> Records[PublishedEntry]:
@@ -222,21 +224,27 @@ def load_result(path: Path) -> RunResult:
 
     file = pathlib.Path(write_path("path", path))
     try:
-        result = RunResult.from_json(parse_result(file.read_text(encoding="utf-8")))
+        data = parse_result(file.read_text(encoding="utf-8"))
+        warn_of_newer(data, file)
+        result = RunResult.from_json(data)
     except OSError as error:
         raise InputError(Problem(error.strerror or str(error), str(file))) from error
     except DataError:
         result = read_answer(RunResult, ask("extract", [str(file)], {"output": "-"}), "extract")
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(Problem(str(error), str(file), "name a result of tprimat run or extract")) from error
-    except RecursionError as error:
-        raise InputError(Problem("is nested too deeply", str(file), "name a result of tprimat run or extract")) from error
-    known = max(typing.get_args(shape_of(RunResult).types["schema_version"]))
-    if result.schema_version > known:
-        warnings.warn(f"{file}: its schema_version is {result.schema_version}, this package knows {known}: install a newer "
-                      "one, or figures may be missing or mean something else", stacklevel=2)
     object.__setattr__(result, "path", file)
     return result
+
+
+def warn_of_newer(data: Any, file: pathlib.Path) -> None:
+    from tprimat._generated.result import RunResult
+
+    known = max(typing.get_args(shape_of(RunResult).types["schema_version"]))
+    stated = data.get("schema_version") if isinstance(data, dict) else None
+    if isinstance(stated, int) and stated > known:
+        warnings.warn(f"{file}: its schema_version is {stated}, and this package knows {known}: figures may be missing "
+                      "or mean something else; install a newer package", stacklevel=3)
 
 
 def parse_result(text: str) -> Any:
