@@ -229,7 +229,7 @@ class Tables(InFolder):
             error = self.refused(tprimat.MissingComponent, tprimat.plan("llama3_8b", gpu="H100", gpus=8).to_pandas)
         self.assertEqual((error.problem, error.remedy), ("this Python has no pandas", "pip install pandas"))
 
-    @unittest.skipUnless(importlib.util.find_spec("pandas"), "this Python has no pandas")
+    @unittest.skipUnless(importlib.util.find_spec("pandas"), "pandas is missing: pip install pandas")
     def test_have_a_row_for_each(self):
         plan = tprimat.plan("llama3_8b", gpu="H100", gpus=[8, 16], top=3)
         self.assertEqual(list(plan.to_pandas()["rank"]), [1, 2, 3] * 2)

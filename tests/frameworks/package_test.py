@@ -336,7 +336,7 @@ class Installation(InFolder):
         project = tomllib.loads((paths.SOURCES / "pyproject.toml").read_text(encoding="utf-8"))["project"]
         self.assertEqual(project["dependencies"], [])
 
-    @unittest.skipUnless(all(map(importlib.util.find_spec, ("pip", "setuptools", "wheel"))), "no pip, setuptools, wheel")
+    @unittest.skipUnless(all(map(importlib.util.find_spec, ("pip", "setuptools", "wheel"))), "one is missing: pip install pip setuptools wheel")
     def test_pip_installs_every_file(self):
         shutil.copytree(paths.SOURCES, "tree/python", ignore=shutil.ignore_patterns("__pycache__", "build", "*.egg-info"))
         shutil.copy(paths.SOURCES.parent / "CMakeLists.txt", "tree")

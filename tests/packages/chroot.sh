@@ -5,8 +5,8 @@ debian_mirror=${TPRIMAT_DEBIAN_MIRROR:-http://deb.debian.org}/debian
 ubuntu_mirror=${TPRIMAT_UBUNTU_MIRROR:-http://archive.ubuntu.com/ubuntu}
 
 require_root() {
-  [ "$(id -u)" -eq 0 ] || { echo "skipped: only root can make a chroot"; exit 77; }
-  command -v debootstrap >/dev/null || { echo "skipped: debootstrap is not installed"; exit 77; }
+  [ "$(id -u)" -eq 0 ] || { echo "skipped: only root can make a chroot: run it by sudo"; exit 77; }
+  command -v debootstrap >/dev/null || { echo "skipped: debootstrap is missing: apt-get install debootstrap"; exit 77; }
 }
 
 # base_of SUITE [PACKAGE...]: the folder of what debootstrap makes of this list.
@@ -38,6 +38,22 @@ make_chroot() {
 can_reach_ubuntu() {
   [ -f /usr/share/keyrings/ubuntu-archive-keyring.gpg ] && command -v python3 >/dev/null &&
     python3 -c 'import sys, urllib.request; urllib.request.urlopen(sys.argv[1], timeout=20)' "$ubuntu_mirror/dists/jammy/Release" 2>/dev/null
+}
+
+# try_suites PACKAGES [SUITE...]: `try_on` each suite, in a base system with these packages; Debian 12 and Ubuntu 22.04 if none is
+# named. Ubuntu is left out where it cannot be reached and no base is there.
+try_suites() {
+  local packages=$1 suite
+  shift
+  [ $# -gt 0 ] || set -- bookworm jammy
+  for suite; do
+    # shellcheck disable=SC2086
+    if [ "$suite" = jammy ] && [ ! -f "$(base_of jammy $packages)/.complete" ] && ! can_reach_ubuntu; then
+      echo "== jammy: not tried: Ubuntu's archive cannot be reached, or /usr/share/keyrings/ubuntu-archive-keyring.gpg is missing: it comes with Ubuntu's package ubuntu-keyring"
+    else
+      try_on "$suite"
+    fi
+  done
 }
 
 # in_chroot NAME COMMAND...: as root, with /proc and the processes of its own; nothing else of this machine but its network.

@@ -72,11 +72,4 @@ try_on() {
 
 require_root
 check_file
-[ $# -gt 0 ] || set -- bookworm jammy
-for suite; do
-  if [ "$suite" = jammy ] && [ ! -f "$(base_of jammy python3 python3-venv)/.complete" ] && ! can_reach_ubuntu; then
-    echo "== jammy: not tried: Ubuntu's archive cannot be reached, or /usr/share/keyrings/ubuntu-archive-keyring.gpg is missing"
-  else
-    try_on "$suite"
-  fi
-done
+try_suites "python3 python3-venv" "$@"

@@ -59,7 +59,7 @@ class Packages(unittest.TestCase):
 
     def test_sources_are_packed_alike_and_whole(self):
         if not (SOURCE / ".git").exists():
-            self.skipTest("this is no git checkout")
+            self.skipTest("the sources are no git checkout, which they are packed from: git clone them")
         one = self.clone(SOURCE, "one", 0)
         other = self.clone(one, "the_other", 2)  # of the same commit, whatever is committed meanwhile
         first, second = self.sdist(one, ONE), self.sdist(other, OTHER)

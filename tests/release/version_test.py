@@ -34,14 +34,14 @@ class Version(unittest.TestCase):
             self.assertEqual(ask(sys.executable, "-c", code).strip(), VERSION)
         except subprocess.CalledProcessError as failure:
             if "No module named 'setuptools'" in failure.stderr:
-                self.skipTest("this Python has no setuptools")
+                self.skipTest("setuptools is missing: pip install setuptools")
             raise
 
     def test_no_other_file_states_it(self):
         stated = rf"(tprimat|version)[^0-9]{{0,12}}{re.escape(VERSION)}([^0-9.]|$)"
         found = subprocess.run(["git", "grep", "-nIiE", stated, "--", ".", *RECORDS], cwd=SOURCE, capture_output=True, text=True)
         if found.returncode > 1:
-            self.skipTest(f"git cannot look here: {found.stderr.strip()}")
+            self.skipTest(f"git cannot list the files, so copies of the version are not looked for: {found.stderr.strip()}")
         self.assertEqual(found.stdout, "")
 
     def test_the_changelog_is_about_it(self):

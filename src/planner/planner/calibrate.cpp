@@ -207,7 +207,6 @@ ParameterSet calibrate(ParameterSet priors, const std::vector<Observation>& obse
   priors.reset();
   for (const Observation& each : observations) priors.add_factors(each.workload, each.machine);
   ParameterSet fitted = fit_parameters(before, std::move(priors), observations, k_noise).parameters;
-  fitted.set_measured_runs({});  // those that are added tell how far the model alone is off
   std::vector<MeasuredRun> runs = sparse_runs(fitted, observations);
   fitted.set_measured_runs(runs.empty() ? before.measured_runs() : std::move(runs));
   return fitted;
