@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "text/enum_names.h"
 #include "text/format.h"
+#include "trace/find_layers.h"
 #include "trace/json_stream.h"
 #include "trace/kineto_event.h"
 #include "trace/launches.h"
@@ -58,7 +59,9 @@ class EventKeeper {
 
   void keep(const KinetoEvent& event);
   void finish() {
-    if (content_ == TraceContent::everything) link_launches(trace_, numbers_);
+    if (content_ != TraceContent::everything) return;
+    link_launches(trace_, numbers_);
+    find_layers(trace_, sequences_);
   }
 
  private:
@@ -78,6 +81,7 @@ class EventKeeper {
   std::map<CollectiveCall, uint32_t> collectives_;
   std::string shapes_key_;
   LaunchNumbers numbers_;
+  std::vector<int64_t> sequences_;  // of host events, as of find_layers
 };
 
 std::optional<HostEventKind> host_event_kind(EventCategory category, std::string_view name) {
@@ -139,7 +143,10 @@ void EventKeeper::keep_host_event(const KinetoEvent& event, HostEventKind kind) 
   kept.kind = kind;
   if (event.has(EventField::stated_class))
     trace_.stated_classes.try_emplace(kept.name, event.text(EventField::stated_class));
-  if (content_ == TraceContent::everything) keep_details(event, kept);
+  if (content_ == TraceContent::everything) {
+    keep_details(event, kept);
+    sequences_.push_back(event.whole(EventField::sequence).value_or(-1));
+  }
   trace_.host_events.push_back(kept);
 }
 

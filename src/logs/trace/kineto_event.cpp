@@ -25,6 +25,7 @@ constexpr FieldName k_arguments[] = {
     {"External id", EventField::external},
     {"external id", EventField::external},
     {"Fwd thread id", EventField::forward_thread},
+    {"Sequence number", EventField::sequence},
     {"Input Dims", EventField::shapes},
     {"Input dims", EventField::shapes},
     {"shapes", EventField::shapes},
