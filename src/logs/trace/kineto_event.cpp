@@ -89,6 +89,8 @@ constexpr CategoryName k_categories[] = {
     {"cuda_driver", EventCategory::runtime},
     {"hip_runtime", EventCategory::runtime},
     {"hip_driver", EventCategory::runtime},
+    {"Trace", EventCategory::recording},
+    {"overhead", EventCategory::recording},
     {"Operator", EventCategory::operation},
     {"Runtime", EventCategory::runtime},
     {"Kernel", EventCategory::kernel},

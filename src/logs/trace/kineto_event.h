@@ -52,6 +52,7 @@ enum class EventCategory : uint8_t {
   annotation,
   python,
   gpu_annotation,
+  recording,  // the whole recording, or its own cost
 };
 
 // One event while it is read: views into the text.
