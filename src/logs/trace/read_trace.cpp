@@ -33,6 +33,15 @@ Trace read_whole(TraceFormat format, std::string_view bytes, std::string_view wh
   return read_rocprof_csv({{std::string(where), std::string(bytes)}}, content);
 }
 
+// JSON is read as a stream, packed or not; the other formats need all of their bytes.
+Trace read_bytes(std::string_view bytes, std::string_view where, TraceContent content, const MappedFile* file) {
+  const TraceFormat format = find_trace_format(bytes, where);
+  if (format == TraceFormat::chrome_trace) return read_chrome_trace(bytes, where, content, file);
+  if (format == TraceFormat::rocprof_json) return read_rocprof_json(bytes, where, content, file);
+  return is_packed(bytes) ? read_whole(format, unpack(bytes, where), where, content)
+                          : read_whole(format, bytes, where, content);
+}
+
 Trace read_tables(const std::vector<std::filesystem::path>& files, TraceContent content) {
   std::vector<NamedText> tables;
   for (const auto& file : files) tables.push_back({file.string(), read_file(file)});
@@ -47,13 +56,8 @@ TraceFormat find_trace_format(std::string_view bytes, std::string_view where) {
   return format_of((unpacker ? unpacker->next_piece() : bytes).substr(0, k_head_bytes));
 }
 
-// JSON is read as a stream, packed or not; the other formats need all of their bytes.
 Trace read_trace(std::string_view bytes, std::string_view where, TraceContent content) {
-  const TraceFormat format = find_trace_format(bytes, where);
-  if (format == TraceFormat::chrome_trace) return read_chrome_trace(bytes, where, content);
-  if (format == TraceFormat::rocprof_json) return read_rocprof_json(bytes, where, content);
-  return is_packed(bytes) ? read_whole(format, unpack(bytes, where), where, content)
-                          : read_whole(format, bytes, where, content);
+  return read_bytes(bytes, where, content, nullptr);
 }
 
 Trace read_trace(const std::filesystem::path& file, TraceContent content) {
@@ -63,7 +67,7 @@ Trace read_trace(const std::filesystem::path& file, TraceContent content) {
                         fmt::format("give one of them, such as {}", processes.front().front().string())});
   if (!processes.empty()) return read_tables(processes.front(), content);
   const MappedFile mapped(file);
-  return read_trace(text_of(mapped), file.string(), content);
+  return read_bytes(text_of(mapped), file.string(), content, &mapped);
 }
 
 std::vector<Trace> read_process_traces(const std::filesystem::path& file_or_folder, TraceContent content) {
@@ -73,7 +77,7 @@ std::vector<Trace> read_process_traces(const std::filesystem::path& file_or_fold
   const MappedFile mapped(file_or_folder);
   const std::string_view bytes = text_of(mapped);
   const std::string where = file_or_folder.string();
-  if (find_trace_format(bytes, where) != TraceFormat::nsys_export) return {read_trace(bytes, where, content)};
+  if (find_trace_format(bytes, where) != TraceFormat::nsys_export) return {read_bytes(bytes, where, content, &mapped)};
   return is_packed(bytes) ? read_nsys_processes(unpack(bytes, where), where, content)
                           : read_nsys_processes(bytes, where, content);
 }
