@@ -157,9 +157,9 @@ void EventKeeper::keep_details(const KinetoEvent& event, HostEvent& kept) {
     kept.phase = parse_enum<Phase>(event.raw(EventField::stated_phase)).value_or(Phase::unknown);
   if (event.has(EventField::shapes)) kept.shapes = index_of_shapes(event);
   kept.collective = index_of_collective(event);
-  constexpr int64_t k_most_layers = 1 << 20;
+  constexpr int64_t k_max_layers = 1 << 20;
   const int64_t layer = event.whole(EventField::layer).value_or(-1);
-  if (layer >= 0 && layer < k_most_layers) kept.layer = static_cast<int32_t>(layer);
+  if (layer >= 0 && layer < k_max_layers) kept.layer = static_cast<int32_t>(layer);
   kept.flops = std::max<int64_t>(event.whole(EventField::flops).value_or(0), 0);
   kept.bytes = std::max<int64_t>(event.whole(EventField::bytes).value_or(0), 0);
 }

@@ -81,6 +81,10 @@ class NsysReader {
 void NsysReader::require_report() {
   for (const std::string_view table : {k_kernels, k_copies, k_graphs, k_calls, k_ranges})
     if (database_.has_table(table)) return;
+  if (database_.has_table_like("rocpd_"))
+    throw Error(Problem{"is a database of rocprofv3 (rocpd), which is not read", where_,
+                        "convert it with `rocpd convert --output-format pftrace`, or record with `rocprofv3 "
+                        "--output-format json`"});
   throw Error(Problem{"is an SQLite database, but no report of Nsight Systems with CUDA or NVTX events", where_,
                       "profile with `nsys profile --trace cuda,nvtx`, then run `nsys export --type sqlite`"});
 }

@@ -169,6 +169,7 @@ TEST(NsysExport, ReadsEachProcessAlone) {
 
 TEST(NsysExport, TrustsNoBytes) {
   EXPECT_NE(refusal(sqlite_of("CREATE TABLE a (b)")).find("no report of Nsight Systems"), std::string::npos);
+  EXPECT_NE(refusal(sqlite_of("CREATE TABLE rocpd_string_1 (id, string)")).find("rocpd convert"), std::string::npos);
   EXPECT_NE(refusal(one_step().substr(0, 5000)).find("cannot be read"), std::string::npos);
   std::string damaged = one_step();
   for (size_t at = 4096; at < damaged.size(); at += 7) damaged[at] = '\xff';
