@@ -1,3 +1,6 @@
+#include <fmt/format.h>
+
+#include "base/error.h"
 #include "base/files.h"
 #include "trace/chrome_trace.h"
 #include "trace/nsys_export.h"
@@ -11,6 +14,10 @@
 
 namespace tprimat::logs {
 namespace {
+
+std::string_view text_of(const MappedFile& file) {
+  return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
+}
 
 TraceFormat format_of(std::string_view head) {
   if (is_sqlite(head)) return TraceFormat::nsys_export;
@@ -54,10 +61,25 @@ Trace read_trace(std::string_view bytes, std::string_view where, TraceContent co
 }
 
 Trace read_trace(const std::filesystem::path& file, TraceContent content) {
-  if (const auto tables = find_rocprof_csv(file); !tables.empty()) return read_tables(tables, content);
+  const auto processes = find_rocprof_csv(file);
+  if (processes.size() > 1)
+    throw Error(Problem{fmt::format("holds tables of {} processes", processes.size()), file.string(),
+                        fmt::format("give one of them, such as {}", processes.front().front().string())});
+  if (!processes.empty()) return read_tables(processes.front(), content);
   const MappedFile mapped(file);
-  const auto bytes = mapped.bytes();
-  return read_bytes({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, file.string(), content, &mapped);
+  return read_bytes(text_of(mapped), file.string(), content, &mapped);
+}
+
+std::vector<Trace> read_process_traces(const std::filesystem::path& file_or_folder, TraceContent content) {
+  std::vector<Trace> traces;
+  for (const auto& process : find_rocprof_csv(file_or_folder)) traces.push_back(read_tables(process, content));
+  if (!traces.empty()) return traces;
+  const MappedFile mapped(file_or_folder);
+  const std::string_view bytes = text_of(mapped);
+  const std::string where = file_or_folder.string();
+  if (find_trace_format(bytes, where) != TraceFormat::nsys_export) return {read_bytes(bytes, where, content, &mapped)};
+  return is_packed(bytes) ? read_nsys_processes(unpack(bytes, where), where, content)
+                          : read_nsys_processes(bytes, where, content);
 }
 
 }  // namespace tprimat::logs
