@@ -63,10 +63,10 @@ TEST(ChromeTrace, ReadsBareArraysAndFirstReleases) {
 
 TEST(ChromeTrace, ReadsStepMarks) {
   const Trace trace = read_chrome_trace(trace_of({trace_event("user_annotation", "ProfilerStep#5", 0, 100, 4711),
-                                                        trace_event("gpu_user_annotation", "ProfilerStep#5", 10, 80, 2),
-                                                        trace_event("user_annotation", "Optimizer.step#SGD.step", 0, 1),
-                                                        trace_event("user_annotation", "ProfilerStep#", 0, 1)}),
-                                              "t.json");
+                                                  trace_event("gpu_user_annotation", "ProfilerStep#5", 10, 80, 2),
+                                                  trace_event("user_annotation", "Optimizer.step#SGD.step", 0, 1),
+                                                  trace_event("user_annotation", "ProfilerStep#", 0, 1)}),
+                                        "t.json");
   ASSERT_EQ(trace.marks.size(), 2u);
   EXPECT_FALSE(trace.marks[0].device.has_value());
   EXPECT_EQ(trace.marks[1].device, 2);

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "base/error.h"
+#include "trace/chrome_trace.h"
 #include "trace_fixture.h"
 
 namespace tprimat::logs {
