@@ -8,10 +8,13 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/log.h"
+#include "cli/session_config.h"
 #include "cli/verbs.h"
+#include "cli/why_against.h"
 #include "cli/why_sides.h"
 #include "command_line/output_target.h"
 #include "command_line/terminal.h"
+#include "command_line/value_checks.h"
 #include "process/process.h"
 #include "report/draw_plot.h"
 #include "report/report.h"
@@ -24,6 +27,7 @@ constexpr const char* k_why_examples =
     "  tprimat why old.json new.json                    two results whose runs recorded a profile\n"
     "  tprimat why h100.json.gz mi300x.json.gz          two traces\n"
     "  tprimat why 'a/rank*.json.gz' 'b/rank*.json.gz'  several ranks of each run; a folder works as well\n"
+    "  tprimat why new.json --against planner           one result against what is expected of it, or roofline\n"
     "  tprimat why old.json new.json --all              every part of every term\n"
     "  tprimat why old.json new.json --html why.html    a page with a waterfall and a timeline of one step\n"
     "  tprimat why old.json new.json --json | jq '.terms[] | {cause, seconds}'\n"
@@ -33,12 +37,14 @@ constexpr const char* k_why_examples =
 // The command line as it was given.
 struct WhyRequest {
   std::vector<std::string> sides;
-  std::string steps, html, plot;
+  std::string steps, html, plot, against;
   bool all = false;
 };
 
 void check_request(const Session& session, const WhyRequest& request) {
-  if (request.sides.size() != 2)
+  if (!request.against.empty() && request.sides.size() != 1)
+    throw Error(Problem{"explains one result", "--against", "name one result, or omit the option"});
+  if (request.against.empty() && request.sides.size() != 2)
     throw Error(Problem{fmt::format("needs two sides, and {} given", request.sides.size() == 1 ? "one is"
                                                                      : request.sides.empty()   ? "none is"
                                                                                                : "more are"),
@@ -76,10 +82,22 @@ void print_ledger(const Session& session, const WhyRequest& request, const resul
   print_coloured(results::render_why(ledger, {colour, std::min(width, results::k_report_width), request.all}));
 }
 
+ExitStatus explain_one(const Session& session, const WhyRequest& request, const results::SideInput& side) {
+  const suite::Experiment experiment = load_session_experiment(session);
+  const planner::PlannerSettings settings = planner::load_planner_settings(experiment.planner_parameters);
+  const results::Ledger ledger =
+      explain_against(side, parse_choice<Expectation>(request.against, "--against"), settings.parameters);
+  print_ledger(session, request, ledger);
+  write_page(request, ledger, {}, side);
+  write_picture(request, ledger);
+  return ExitStatus::done;
+}
+
 ExitStatus explain(const Session& session, const WhyRequest& request) {
   check_request(session, request);
   std::optional<suite::StepRange> steps;
   if (!request.steps.empty()) steps = suite::parse_step_range(request.steps, "--steps");
+  if (!request.against.empty()) return explain_one(session, request, load_side(request.sides[0], steps));
   results::SideInput a = load_side(request.sides[0], steps), b = load_side(request.sides[1], steps);
   tell_apart(a, b);
   const results::Ledger ledger = results::make_ledger(a, b);
@@ -95,9 +113,14 @@ void add_why_verb(CommandLine& program, Session& session) {
   CommandLine* verb = add_verb(program, session, "why",
                                "Explain why one run is slower than another: milliseconds that add up", k_why_examples);
   add_json_option(*verb, session);
+  add_config_options(*verb, session);
   auto request = std::make_shared<WhyRequest>();
   verb->add_option("sides", request->sides, "A and B: results, traces, or folders with a trace per rank")
       ->type_name("A B");
+  verb->add_option("--against", request->against,
+                   "Instead of A: what the planner expects of the result, or the roofline of its hardware")
+      ->choices(choices_of<Expectation>())
+      ->type_name("planner|roofline");
   verb->add_option("--steps", request->steps, "Only these recorded steps, e.g. 11:13")->type_name("FIRST:LAST");
   verb->add_flag("--all", request->all, "Print every term and its parts, and the sums by class");
   verb->add_option("--html", request->html,

@@ -197,10 +197,15 @@ std::string describe_gap(const Ledger& ledger) {
                      gap > 0 ? "more" : "less");
 }
 
-std::string describe_remainder(const Ledger& ledger) {
+double remainder_of(const Ledger& ledger) {
   double rest = 0;
   for (const LedgerTerm& term : ledger.terms)
     if (term.cause == Cause::unexplained) rest += term.seconds;
+  return rest;
+}
+
+std::string describe_remainder(const Ledger& ledger) {
+  const double rest = remainder_of(ledger);
   const auto share = share_of_gap(ledger, rest);
   const std::string size = fmt::format("{} ms{}", Figures(ledger).change(rest),
                                        share ? fmt::format(", {} of the gap,", format_percent(std::fabs(*share))) : "");
