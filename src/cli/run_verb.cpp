@@ -41,6 +41,8 @@ constexpr const char* k_run_examples =
     "  tprimat run --model llama --steps 20 --runs 3     one model, three times\n"
     "  tprimat run --framework mega@a,mega@b --runs 3    two installations of one framework, alternating\n"
     "  tprimat run --from-plan top=3 --runs 3            the planner's three best layouts, predicted and measured\n"
+    "  tprimat run --profile-steps 3                     stores profiler traces of three further steps beside each "
+    "result\n"
     "  tprimat run --dry-run                             shows a short plan and the command of each run\n"
     "  tprimat run --dry-run --verbose > plan.sh         the same as a whole script, with the files\n"
     "  tprimat run --resume --timeout 30m                continues an earlier suite\n"
@@ -48,6 +50,7 @@ constexpr const char* k_run_examples =
 
 void add_overrides(std::vector<std::string>& overrides, const RunOptions& options) {
   if (options.steps > 0) overrides.push_back(fmt::format("training.duration.max_steps={}", options.steps));
+  if (options.profile_steps) overrides.push_back(fmt::format("experiment.profile_steps={}", *options.profile_steps));
   if (!options.adapt.empty())
     overrides.push_back(
         fmt::format("experiment.adapt={}", enum_name(parse_choice<suite::Adapt>(options.adapt, "--adapt"))));
@@ -337,6 +340,10 @@ void add_run_verb(CommandLine& program, Session& session) {
   verb->add_option("--runs", options->runs, "Repeat every run this many times (default: as configured)")
       ->check(number_from(1, 1000));
   add_from_plan_option(*verb, options->from_plan);
+  verb->add_option("--profile-steps", options->profile_steps,
+                   "After the measured steps of each run, train this many more under the framework's profiler "
+                   "(default: as configured, else none)")
+      ->check(number_from(0, 1000));
   verb->add_option("--load", options->load,
                    "Continue from this checkpoint, or from the newest of this directory: native, mega, mgds")
       ->type_name("DIR");
