@@ -141,7 +141,7 @@ std::vector<Line> list_causes(const Ledger& ledger) {
   for (const LedgerTerm* term : largest_terms(ledger, k_sentences))
     lines.push_back({fmt::format("{}. {}", lines.size() + 1, term->sentence),
                      term->seconds > 0 ? Tone::bad : Tone::good, term->remedy});
-  if (lines.empty()) lines.push_back({"No cause stands out from the noise.", Tone::plain, ""});
+  if (lines.empty()) lines.push_back({"No cause is named.", Tone::plain, ""});
   return lines;
 }
 
