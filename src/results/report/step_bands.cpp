@@ -51,18 +51,18 @@ std::vector<LayerCall> find_layers(const Trace& trace, const Span& window) {
 }
 
 // As far as the next one of the band begins.
-void cut_overlaps(std::vector<Piece>& band) {
-  std::ranges::stable_sort(band, {}, [](const Piece& piece) { return piece.span.begin; });
+void cut_overlaps(std::vector<LanePiece>& band) {
+  std::ranges::stable_sort(band, {}, [](const LanePiece& piece) { return piece.span.begin; });
   for (size_t i = 0; i + 1 < band.size(); ++i) band[i].span.end = std::min(band[i].span.end, band[i + 1].span.begin);
 }
 
-std::vector<Piece> find_phases(const Trace& trace, const Span& window) {
+std::vector<LanePiece> find_phases(const Trace& trace, const Span& window) {
   std::vector<const HostEvent*> events;
   for (const HostEvent& event : trace.host_events)
     if (event.phase != Phase::unknown && event.span.end > window.begin && event.span.begin < window.end)
       events.push_back(&event);
   std::ranges::stable_sort(events, {}, [](const HostEvent* event) { return event->span.begin; });
-  std::vector<Piece> band;
+  std::vector<LanePiece> band;
   for (const HostEvent* event : events) {
     const std::string_view group = enum_name(event->phase);
     if (!band.empty() && band.back().group == group)
@@ -75,22 +75,22 @@ std::vector<Piece> find_phases(const Trace& trace, const Span& window) {
 }
 
 // From the first to the last kernel that a layer launched.
-std::vector<Piece> follow_to_device(const Trace& trace, const std::vector<LayerCall>& layers) {
-  std::vector<Piece> band(layers.size());
-  for (Piece& piece : band) piece.span = {INT64_MAX, INT64_MIN}, piece.events = 0;
+std::vector<LanePiece> follow_to_device(const Trace& trace, const std::vector<LayerCall>& layers) {
+  std::vector<LanePiece> band(layers.size());
+  for (LanePiece& piece : band) piece.span = {INT64_MAX, INT64_MIN}, piece.events = 0;
   for (const logs::GpuEvent& event : trace.events) {
     if (event.launched < 0) continue;
     const auto after =
         std::ranges::upper_bound(layers, event.launched, {}, [](const LayerCall& call) { return call.span.begin; });
     if (after == layers.begin() || (after - 1)->span.end < event.launched) continue;
-    Piece& piece = band[static_cast<size_t>(after - 1 - layers.begin())];
+    LanePiece& piece = band[static_cast<size_t>(after - 1 - layers.begin())];
     piece.span.begin = std::min(piece.span.begin, event.span.begin);
     piece.span.end = std::max(piece.span.end, event.span.end);
     ++piece.events;
   }
   for (size_t i = 0; i < layers.size(); ++i)
     band[i].group = colour_group(layers[i].layer), band[i].layer = layers[i].layer;
-  std::erase_if(band, [](const Piece& piece) { return piece.events == 0; });
+  std::erase_if(band, [](const LanePiece& piece) { return piece.events == 0; });
   cut_overlaps(band);
   return band;
 }

@@ -8,7 +8,7 @@
 namespace tprimat::results {
 
 // A stretch of a lane, ns.
-struct Piece {
+struct LanePiece {
   logs::Span span;
   std::string_view group;        // what gives it its colour
   uint32_t name = logs::k_none;  // index into Trace::names
@@ -18,7 +18,7 @@ struct Piece {
 
 // The structure of a step: forward, backward, optimizer, and its layers, on the host and as their kernels run.
 struct StepBands {
-  std::vector<Piece> phases, layers, device_layers;
+  std::vector<LanePiece> phases, layers, device_layers;
 };
 
 // Layers are those that the trace states, else the modules of PyTorch that are called like one: "DecoderLayer_3".

@@ -38,11 +38,11 @@ int64_t length_of(const Span& span) { return span.end - span.begin; }
 
 // Joins pieces shorter than a cell until they fill one, where no gap is seen between them. The longest of them gives
 // the name and the group.
-std::vector<Piece> join_short(std::vector<Piece> pieces, int64_t cell) {
-  std::ranges::sort(pieces, {}, [](const Piece& piece) { return piece.span.begin; });
-  std::vector<Piece> joined;
+std::vector<LanePiece> join_short(std::vector<LanePiece> pieces, int64_t cell) {
+  std::ranges::sort(pieces, {}, [](const LanePiece& piece) { return piece.span.begin; });
+  std::vector<LanePiece> joined;
   std::vector<int64_t> longest;
-  for (const Piece& piece : pieces) {
+  for (const LanePiece& piece : pieces) {
     const int64_t length = length_of(piece.span);
     const bool stands_alone = joined.empty() || length >= cell || length_of(joined.back().span) >= cell ||
                               piece.span.begin - joined.back().span.end >= cell / 2;
@@ -50,7 +50,7 @@ std::vector<Piece> join_short(std::vector<Piece> pieces, int64_t cell) {
       joined.push_back(piece), longest.push_back(length);
       continue;
     }
-    Piece& last = joined.back();
+    LanePiece& last = joined.back();
     last.span.end = std::max(last.span.end, piece.span.end);
     last.events += piece.events;
     if (length > longest.back())
@@ -99,16 +99,16 @@ class Drawer {
     return enum_name(logs::classify_operation(trace_.names[event.name]));
   }
 
-  std::string name_of(const Piece& piece) const {
+  std::string name_of(const LanePiece& piece) const {
     if (piece.layer >= 0) return fmt::format("layer {}", piece.layer);
     return piece.name == logs::k_none ? "" : shorten(printable(trace_.names[piece.name]), k_name_width);
   }
 
-  void add_lane(std::string title, std::vector<Piece> pieces) {
+  void add_lane(std::string title, std::vector<LanePiece> pieces) {
     if (pieces.empty()) return;
     const int64_t cell = std::max<int64_t>(1, length_of(window_) / (k_max_spans_of_lane / 2));
     TimelineLane lane{std::move(title), {}};
-    for (const Piece& piece : join_short(std::move(pieces), cell)) {
+    for (const LanePiece& piece : join_short(std::move(pieces), cell)) {
       const int64_t begin = std::max(piece.span.begin, window_.begin), end = std::min(piece.span.end, window_.end);
       if (end <= begin) continue;
       const std::string name = name_of(piece);
@@ -126,11 +126,11 @@ class Drawer {
   }
 
   // A thread at each moment: the innermost event.
-  std::vector<Piece> flatten(std::vector<const HostEvent*> events) const {
+  std::vector<LanePiece> flatten(std::vector<const HostEvent*> events) const {
     std::ranges::sort(events, [](const HostEvent* a, const HostEvent* b) {
       return a->span.begin != b->span.begin ? a->span.begin < b->span.begin : a->span.end > b->span.end;
     });
-    std::vector<Piece> pieces;
+    std::vector<LanePiece> pieces;
     std::vector<const HostEvent*> open;
     int64_t at = 0;
     const auto emit = [&](int64_t until) {
@@ -157,11 +157,11 @@ class Drawer {
       if (is_within(event.span) && length_of(event.span) < length_of(window_) * 95 / 100)
         threads[event.thread].push_back(&event);
     std::vector<std::pair<int64_t, uint32_t>> order;
-    std::map<uint32_t, std::vector<Piece>> lanes;
+    std::map<uint32_t, std::vector<LanePiece>> lanes;
     for (auto& [thread, events] : threads) {
       lanes[thread] = flatten(std::move(events));
       int64_t busy = 0;
-      for (const Piece& piece : lanes[thread]) busy += length_of(piece.span);
+      for (const LanePiece& piece : lanes[thread]) busy += length_of(piece.span);
       order.emplace_back(-busy, thread);
     }
     std::ranges::sort(order);
@@ -170,7 +170,7 @@ class Drawer {
   }
 
   void add_streams() {
-    std::map<std::pair<int32_t, int32_t>, std::vector<Piece>> streams;
+    std::map<std::pair<int32_t, int32_t>, std::vector<LanePiece>> streams;
     for (const logs::GpuEvent& event : trace_.events)
       if (is_within(event.span))
         streams[{event.device, event.stream}].push_back(
@@ -178,7 +178,7 @@ class Drawer {
     std::vector<std::pair<int64_t, std::pair<int32_t, int32_t>>> order;
     for (const auto& [key, pieces] : streams) {
       int64_t busy = 0;
-      for (const Piece& piece : pieces) busy += length_of(piece.span);
+      for (const LanePiece& piece : pieces) busy += length_of(piece.span);
       order.emplace_back(-busy, key);
     }
     std::ranges::sort(order);
