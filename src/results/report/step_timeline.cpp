@@ -198,7 +198,7 @@ std::vector<logs::StepMark> choose_marks(const Trace& trace) {
   std::vector<logs::StepMark> host, device;
   for (const logs::StepMark& mark : trace.marks) (mark.device ? device : host).push_back(mark);
   if (!host.empty()) return host;
-  return device;
+  return device.empty() ? logs::find_steps(trace) : device;
 }
 
 }  // namespace
