@@ -194,6 +194,12 @@ suite::SuitePlan plan_all(const suite::Experiment& experiment, const RunOptions&
   return suite;
 }
 
+// A result of such a run has the sentence among its warnings.
+void warn_of_unprofiled(const suite::SuitePlan& suite) {
+  for (const suite::PlannedRun& run : suite.runs)
+    if (run.run == 1 && !run.unprofiled.empty()) log_warning(suite::name_training(run) + ": " + run.unprofiled);
+}
+
 // Nothing is started where something cannot end well. What `resume` finds complete does not start.
 void refuse_misfits(suite::SuitePlan suite, const MachineFacts& machine, const planner::PlannerSettings& planner,
                     const RunOptions& options) {
@@ -231,6 +237,7 @@ ExitStatus run_experiment(const Session& session, const RunOptions& options, con
     const bool uses_trainer = run.framework == Framework::native || suite::has_start_script(run.plan);
     return uses_trainer && !(options.resume && !run.profile && find_complete_result(run));
   });
+  if (options.dry_run) warn_of_unprofiled(suite);
   if (options.dry_run && options.platform == "auto") note_other_platform(suite, around.machine);
   if (options.dry_run) return print_plan(suite, layouts.plans(), around.machine, how.planner, session);
   for (const Problem& problem : suite::list_unchecked_versions(suite)) log_warning(to_string(problem));
