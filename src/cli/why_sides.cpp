@@ -82,6 +82,7 @@ void keep_steps(logs::Trace& trace, const suite::StepRange& steps, const fs::pat
 
 logs::Trace load_trace(const fs::path& file, const std::optional<suite::StepRange>& steps) {
   logs::Trace trace = logs::read_trace(file, logs::TraceContent::everything);
+  logs::find_phases(trace);
   if (steps) keep_steps(trace, *steps, file);
   return trace;
 }
