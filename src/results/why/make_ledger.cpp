@@ -14,8 +14,6 @@
 namespace tprimat::results {
 namespace {
 
-constexpr double k_unresolved = 0.05;  // of the gap
-
 // Micro-batches of B over those of A, where the runs state both and train the same tokens per step.
 SettingsDifference settings_of(const SideInput& a, const SideInput& b) {
   if (!a.result || !b.result) return {};
@@ -64,17 +62,6 @@ void add_outliers(LedgerTerm& term, const Side& a, const Side& b) {
                               std::nullopt});
 }
 
-// What the other terms leave; rounding alone leaves nothing.
-void close(Ledger& ledger) {
-  double explained = 0;
-  for (const LedgerTerm& term : ledger.terms) explained += term.seconds;
-  double rest = ledger.gap_seconds - explained;
-  if (std::abs(rest) < 1e-9) rest = 0.0;
-  ledger.terms.back().seconds = rest;
-  ledger.terms.back().low = ledger.terms.back().high = std::nullopt;
-  ledger.resolved = std::abs(rest) <= k_unresolved * std::abs(ledger.gap_seconds);
-}
-
 void set_gap_interval(Ledger& ledger, const Side& a, const Side& b) {
   if (a.facts.low && a.facts.high && b.facts.low && b.facts.high) {
     const Interval interval = difference_interval({b.facts.step_seconds, {*b.facts.low, *b.facts.high}},
@@ -115,9 +102,9 @@ Ledger make_ledger(const SideInput& a, const SideInput& b) {
     ledger.terms.push_back(term_of(static_cast<Cause>(i), std::move(series[i])));
   add_outliers(ledger.terms[static_cast<size_t>(Cause::outliers)], left, right);
   ledger.classes = classes_of(left.work, right.work);
-  close(ledger);
+  close_ledger(ledger);
   note_intervals(ledger, left, right);
-  write_sentences(ledger, left, right, match);
+  write_sentences(ledger, further_facts(ledger, left, right, match));
   return ledger;
 }
 

@@ -116,15 +116,22 @@ bool is_finding(const Ledger& ledger, const LedgerTerm& term) {
          std::abs(ledger.gap_seconds) >= k_share_of_step * step;
 }
 
-void write_sentences(Ledger& ledger, const Side& a, const Side& b, const WorkMatch& match) {
+std::map<Cause, std::string> further_facts(const Ledger& ledger, const Side& a, const Side& b, const WorkMatch& match) {
+  std::map<Cause, std::string> facts;
+  if (match.micro_batches)
+    facts[Cause::micro_batches] =
+        fmt::format("; B has {} times as many micro-batches", format_significant(*match.micro_batches, 3));
+  const bool b_waits = ledger.terms[static_cast<size_t>(Cause::waiting)].seconds > 0;
+  facts[Cause::waiting] = late_rank_text(b_waits ? b : a);
+  return facts;
+}
+
+void write_sentences(Ledger& ledger, const std::map<Cause, std::string>& more) {
   std::vector<const LedgerTerm*> found;
   for (LedgerTerm& term : ledger.terms) {
     if (!is_finding(ledger, term)) continue;
     term.sentence = sentence_of(ledger, term);
-    if (term.cause == Cause::micro_batches && match.micro_batches)
-      term.sentence +=
-          fmt::format("; B has {} times as many micro-batches", format_significant(*match.micro_batches, 3));
-    if (term.cause == Cause::waiting) term.sentence += late_rank_text(term.seconds > 0 ? b : a);
+    if (const auto further = more.find(term.cause); further != more.end()) term.sentence += further->second;
     term.remedy = remedy_of(term.cause, term.seconds > 0);
     found.push_back(&term);
   }

@@ -11,6 +11,7 @@ namespace {
 constexpr size_t k_causes = static_cast<size_t>(Cause::unexplained) + 1;
 constexpr size_t k_max_details = 20;
 constexpr double k_same_clock = 0.01;
+constexpr double k_unresolved = 0.05;  // of the gap
 
 double mean_of(const std::vector<double>& values) { return values.empty() ? 0.0 : mean(values); }
 
@@ -155,6 +156,16 @@ std::optional<Interval> interval_of(const TermSeries& series) {
       variance * variance /
       (a->variance * a->variance / a->degrees_of_freedom + b->variance * b->variance / b->degrees_of_freedom);
   return student_interval({series.value(), variance, std::max(freedom, 1.0)});
+}
+
+void close_ledger(Ledger& ledger) {
+  double explained = 0;
+  for (const LedgerTerm& term : ledger.terms) explained += term.seconds;
+  double rest = ledger.gap_seconds - explained;
+  if (std::abs(rest) < 1e-9) rest = 0.0;
+  ledger.terms.back().seconds = rest;
+  ledger.terms.back().low = ledger.terms.back().high = std::nullopt;
+  ledger.resolved = std::abs(rest) <= k_unresolved * std::abs(ledger.gap_seconds);
 }
 
 std::vector<LedgerDetail> largest_details(std::vector<LedgerDetail> details) {

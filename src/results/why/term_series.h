@@ -27,6 +27,9 @@ std::vector<TermSeries> add_up_terms(const Side& a, const Side& b, const WorkMat
 // 95 % interval of the difference of two means, from few steps too; nothing where a side has but one.
 std::optional<Interval> interval_of(const TermSeries& series);
 
+// What the other terms leave is not explained; rounding alone leaves nothing.
+void close_ledger(Ledger& ledger);
+
 // Joins equal ones, orders by size, keeps the twenty largest.
 std::vector<LedgerDetail> largest_details(std::vector<LedgerDetail> details);
 
