@@ -23,7 +23,7 @@ double mean_of(const std::vector<double>& values) { return values.empty() ? 0.0 
 void for_each_series(StepWork& work, const std::function<void(std::vector<double>&)>& visit) {
   visit(work.step_seconds), visit(work.after_mark);
   for (auto& each : work.moments) visit(each);
-  for (WorkRow& row : work.rows) visit(row.seconds), visit(row.gap_seconds);
+  for (WorkRow& row : work.rows) visit(row.seconds), visit(row.gap_seconds), visit(row.long_seconds);
 }
 
 // Leaves out the recorded steps that are outliers, and returns them.

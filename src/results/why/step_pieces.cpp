@@ -148,6 +148,19 @@ class GpuCutter {
   HostStates states_;
 };
 
+// Operations that make another view of a tensor or allocate one, and compute nothing.
+bool computes_nothing(std::string_view name) {
+  static constexpr auto k_names = std::to_array<std::string_view>(
+      {"view",    "as_strided", "empty",          "empty_strided", "empty_like",   "detach",
+       "detach_", "t",          "transpose",      "permute",       "reshape",      "expand",
+       "select",  "slice",      "unsqueeze",      "squeeze",       "alias",        "unbind",
+       "split",   "chunk",      "narrow",         "_unsafe_view",  "resolve_conj", "resolve_neg",
+       "resize_", "set_",       "_reshape_alias", "unflatten",     "flatten",      "expand_as",
+       "view_as", "is_nonzero"});
+  if (name.starts_with("aten::")) name.remove_prefix(6);
+  return std::ranges::find(k_names, name) != k_names.end();
+}
+
 class ProcessorCutter {
  public:
   ProcessorCutter(const Trace& trace, StepPieces& cut, const RankWaiting* waiting)
@@ -166,11 +179,12 @@ class ProcessorCutter {
   }
 
  private:
-  // An operation around others does nothing itself: its own time is the host's.
+  // An operation around others does nothing itself, nor does a view: its own time is the host's.
   uint8_t rank(const OperationStretch& stretch) const {
     const KernelClass kernel_class = cut_.classes[stretch.event];
     if (trace_.host_events[stretch.event].phase == logs::Phase::data) return k_data_rank;
-    if (kernel_class == KernelClass::other && stretch.encloses) return k_enclosing_rank;
+    const std::string& name = trace_.names[trace_.host_events[stretch.event].name];
+    if (kernel_class == KernelClass::other && (stretch.encloses || computes_nothing(name))) return k_enclosing_rank;
     return rank_of(kernel_class);
   }
 
