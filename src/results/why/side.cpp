@@ -38,6 +38,14 @@ std::vector<size_t> drop_outliers(StepWork& work) {
   return outliers;
 }
 
+// What the device does after a step's mark is spread over the steps; over the remaining ones it is another share.
+void close_work(StepWork& work) {
+  double sum = 0;
+  for (const auto& each : work.moments) sum += mean_of(each);
+  for (const WorkRow& row : work.rows) sum += row.mean_seconds() + mean_of(row.gap_seconds) + mean_of(row.long_seconds);
+  work.after_mark.assign(work.step_seconds.size(), sum - mean_of(work.step_seconds));
+}
+
 struct SteadySteps {
   double mean = 0, typical = 0, spread = 0;  // s; typical: without outliers; spread: stddev / mean
   std::optional<double> low, high;
@@ -120,6 +128,7 @@ std::string device_name(const SideInput& input, const logs::Trace& trace) {
 void apply_times(Side& side, const SideInput& input) {
   const std::vector<double> recorded = side.work.step_seconds;
   const std::vector<size_t> outliers = drop_outliers(side.work);
+  if (!outliers.empty()) close_work(side.work);
   const double recorded_typical = mean_of(side.work.step_seconds);
   const std::optional<SteadySteps> steady = steady_steps(input.result);
   side.facts.recorded_step_seconds = mean_of(recorded);

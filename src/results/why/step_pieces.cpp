@@ -161,6 +161,12 @@ bool computes_nothing(std::string_view name) {
   return std::ranges::find(k_names, name) != k_names.end();
 }
 
+// "gloo:all_reduce": a range on a thread of the communication library, while others wait for it.
+bool runs_beside(const Trace& trace, const StepPieces& cut, uint32_t event) {
+  return trace.host_events[event].kind == logs::HostEventKind::annotation &&
+         cut.classes[event] == KernelClass::collective;
+}
+
 class ProcessorCutter {
  public:
   ProcessorCutter(const Trace& trace, StepPieces& cut, const RankWaiting* waiting)
@@ -170,6 +176,8 @@ class ProcessorCutter {
     std::vector<SweepItem> items;
     for (const OperationStretch& each : innermost_operations(trace_))
       items.push_back({each.span, each.event, rank(each)});
+    for (uint32_t i = 0; i < trace_.host_events.size(); ++i)
+      if (runs_beside(trace_, cut_, i)) items.push_back({trace_.host_events[i].span, i, k_collective_rank});
     sweep(std::move(items), whole(cut_.windows),
           {[this](const Span& span, const SweepItem& item) { take(span, item); },
            [this](const Span& gap, const SweepItem* next) {
@@ -217,7 +225,7 @@ void measure_device(const Trace& trace, StepPieces& cut) {
         collectives.push_back(trace.events[i].span);
   } else {
     for (size_t i = 0; i < trace.host_events.size(); ++i)
-      if (trace.host_events[i].kind == logs::HostEventKind::operation && cut.classes[i] == KernelClass::collective)
+      if (trace.host_events[i].kind <= logs::HostEventKind::annotation && cut.classes[i] == KernelClass::collective)
         collectives.push_back(trace.host_events[i].span);
   }
   cut.hidden_communication = measure(clip(logs::unite(std::move(collectives)), whole(cut.windows)));

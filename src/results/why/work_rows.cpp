@@ -160,7 +160,9 @@ class WorkCollector {
     const double steps = static_cast<double>(steps_);
     for (uint32_t i = 0; i < events; ++i) {
       if (cut_.device && trace_.events[i].device != *cut_.device) continue;
-      if (!cut_.device && trace_.host_events[i].kind != logs::HostEventKind::operation) continue;
+      const bool is_range = !cut_.device && trace_.host_events[i].kind == logs::HostEventKind::annotation;
+      const bool is_operation = !cut_.device && trace_.host_events[i].kind == logs::HostEventKind::operation;
+      if (!cut_.device && !is_operation && !(is_range && cut_.classes[i] == KernelClass::collective)) continue;
       const logs::Span& span = cut_.device ? trace_.events[i].span : trace_.host_events[i].span;
       ClassSum& sum = work_.classes[static_cast<size_t>(cut_.classes[i])];
       if (cut_.device) sum.seconds += static_cast<double>(span.length()) * k_seconds / steps, sum.calls += 1.0 / steps;
