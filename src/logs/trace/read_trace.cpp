@@ -26,6 +26,15 @@ Trace read_whole(TraceFormat format, std::string_view bytes, std::string_view wh
   return read_rocprof_csv({{std::string(where), std::string(bytes)}}, content);
 }
 
+// JSON is read as a stream, packed or not; the other formats need all of their bytes.
+Trace read_bytes(std::string_view bytes, std::string_view where, TraceContent content, const MappedFile* file) {
+  const TraceFormat format = find_trace_format(bytes, where);
+  if (format == TraceFormat::chrome_trace) return read_chrome_trace(bytes, where, content, file);
+  if (format == TraceFormat::rocprof_json) return read_rocprof_json(bytes, where, content, file);
+  return is_packed(bytes) ? read_whole(format, unpack(bytes, where), where, content)
+                          : read_whole(format, bytes, where, content);
+}
+
 Trace read_tables(const std::vector<std::filesystem::path>& files, TraceContent content) {
   std::vector<NamedText> tables;
   for (const auto& file : files) tables.push_back({file.string(), read_file(file)});
@@ -40,20 +49,15 @@ TraceFormat find_trace_format(std::string_view bytes, std::string_view where) {
   return format_of((unpacker ? unpacker->next_piece() : bytes).substr(0, k_head_bytes));
 }
 
-// JSON is read as a stream, packed or not; the other formats need all of their bytes.
 Trace read_trace(std::string_view bytes, std::string_view where, TraceContent content) {
-  const TraceFormat format = find_trace_format(bytes, where);
-  if (format == TraceFormat::chrome_trace) return read_chrome_trace(bytes, where, content);
-  if (format == TraceFormat::rocprof_json) return read_rocprof_json(bytes, where, content);
-  return is_packed(bytes) ? read_whole(format, unpack(bytes, where), where, content)
-                          : read_whole(format, bytes, where, content);
+  return read_bytes(bytes, where, content, nullptr);
 }
 
 Trace read_trace(const std::filesystem::path& file, TraceContent content) {
   if (const auto tables = find_rocprof_csv(file); !tables.empty()) return read_tables(tables, content);
   const MappedFile mapped(file);
   const auto bytes = mapped.bytes();
-  return read_trace({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, file.string(), content);
+  return read_bytes({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, file.string(), content, &mapped);
 }
 
 }  // namespace tprimat::logs
