@@ -2,8 +2,8 @@
 // (--wrap of make_engine, CMakeLists.txt); everything else is the product's own.
 //
 //   TPRIMAT_INJECTION=data:0.02           every step waits 20 ms for its first sample
-//   TPRIMAT_INJECTION=copies:8            every forward norm copies 8 MB more, as an operation of its own
-//   TPRIMAT_INJECTION=collectives:2e-9    every collective of more than 1 KB takes 2 ns more for each byte
+//   TPRIMAT_INJECTION=copies:100          every forward norm copies 256 KB a hundred times more, as an operation of its
+//   own TPRIMAT_INJECTION=collectives:2e-9    every collective of more than 1 KB takes 2 ns more for each byte
 //   TPRIMAT_INJECTION=slow_step:0.2:5     every fifth step takes 0.2 s longer
 //   TPRIMAT_INJECTION=pin:1:0             rank 1 runs on processor 0 alone
 //
@@ -28,6 +28,7 @@
 namespace tprimat::engine {
 namespace {
 
+constexpr size_t k_copied_bytes = 1 << 18;     // few enough to leave the caches of other operations as they are
 constexpr int64_t k_min_delayed_bytes = 1024;  // smaller ones exchange the loss and the norm
 
 struct Injection {
@@ -82,13 +83,16 @@ void copy_more() {
   Injected& state = injected();
   if (!state.is(Injection::Kind::copies)) return;
   if (state.from.empty()) {
-    state.from.resize(static_cast<size_t>(state.injection.amount * 1e6), std::byte{1});
+    state.from.resize(k_copied_bytes, std::byte{1});
     state.to.resize(state.from.size());
   }
   const auto begin = SteadyClock::now();
   {
-    const OpTimer timer(state.clock, "layout copy", {0, 2.0 * static_cast<double>(state.from.size())});
-    std::memcpy(state.to.data(), state.from.data(), state.from.size());
+    const OpTimer timer(state.clock, "layout copy", {0, 2.0 * k_copied_bytes * state.injection.amount});
+    for (int copy = 0; copy < state.injection.amount; ++copy) {
+      std::memcpy(state.to.data(), state.from.data(), k_copied_bytes);
+      state.from[0] = state.to[k_copied_bytes - 1];  // no copy is left out
+    }
   }
   state.seconds += seconds_since(begin);
 }
