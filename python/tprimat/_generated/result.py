@@ -559,6 +559,26 @@ class ReportedFigures(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
+class RunProfile(Record):
+    """Steps profiled after the measured ones."""
+
+    profiler: Literal["nsys", "rocprofv3", "torch", "own"]
+    """what recorded: torch, own, nsys or rocprofv3"""
+    first_step: int
+    """first profiled step; all of them follow the measured steps"""
+    last_step: int
+    """last profiled step"""
+    files: tuple[str, ...]
+    """traces, one per rank in the ranks' order, relative to the folder of this file"""
+    step_times: tuple[float | None, ...]
+    """duration of each profiled step, s; they are not in the other figures"""
+    step_time_seconds: float | None = None
+    """mean of these, s"""
+    cost: float | None = None
+    """what profiling costs a step: step_time_seconds / statistics.mean - 1"""
+
+
+@dataclass(frozen=True, kw_only=True)
 class RankMemoryEntry(Record):
     """Highest memory of each rank, by meaning."""
 
@@ -671,6 +691,8 @@ class RunResult(ResultView, Record):
     """numbers and labels of the entries of step_times"""
     reported: ReportedFigures | None = None
     """figures by the framework's own formulas"""
+    profile: RunProfile | None = None
+    """steps profiled after the measured ones; absent: none"""
     memory_by_rank: tuple[RankMemoryEntry, ...] | None = None
     """highest memory of each rank, by meaning"""
     events: tuple[RunEvent, ...] | None = None

@@ -39,9 +39,9 @@ std::string_view class_of(const OpEvent& event) {
   if (names("exchange")) return "collective";
   if (names("gradients")) return "optimizer";  // their norm, and clearing them
   if (names("norm")) return "norm";
-  if (names("cross-entropy")) return "softmax_loss";
+  if (names("cross-entropy")) return "softmax";
   if (names("AdamW")) return "optimizer";
-  if (names("embedding")) return "copy";
+  if (names("embedding")) return "embedding";
   if (names("activation") || names("rotary")) return "elementwise";
   return names("attention") ? "attention" : "other";
 }

@@ -90,7 +90,7 @@ class TraceHandler {
  public:
   using Json = nlohmann::json;
 
-  TraceHandler(ChromeTrace& trace, TraceContent content) : trace_(trace), content_(content) {}
+  TraceHandler(Trace& trace, TraceContent content) : trace_(trace), content_(content) {}
 
   bool null() { return true; }
   bool boolean(bool) { return true; }
@@ -128,7 +128,7 @@ class TraceHandler {
   const ItemField* field_of(std::string_view key) const;
   bool in_item() const { return section_ != Section::none && depth_ >= item_depth_; }
 
-  ChromeTrace& trace_;
+  Trace& trace_;
   TraceContent content_;
   std::map<std::pair<int64_t, int64_t>, uint32_t> threads_;  // process and thread as the trace numbers them
   std::unordered_map<std::string, uint32_t> name_index_;
@@ -226,7 +226,7 @@ void TraceHandler::keep_event() {
   if (item_.phase != "X") return;
   if (const auto kind = gpu_event_kind(item_.category)) return keep_gpu_event(*kind);
   if (item_.name.starts_with(k_step_mark)) return keep_mark();
-  if (content_ == TraceContent::host && is_host_operation(item_.category)) keep_host_event();
+  if (content_ != TraceContent::gpu && is_host_operation(item_.category)) keep_host_event();
 }
 
 void TraceHandler::keep_gpu_event(GpuEventKind kind) {
@@ -237,7 +237,7 @@ void TraceHandler::keep_gpu_event(GpuEventKind kind) {
     ++trace_.unusable_events;
     return;
   }
-  trace_.events.push_back({*span, index_of_name(), static_cast<int32_t>(*device), kind});
+  trace_.events.push_back({*span, index_of_name(), static_cast<int32_t>(*device), kind, 0, k_none, -1, k_none});
 }
 
 uint32_t TraceHandler::index_of_name() {
@@ -253,7 +253,11 @@ void TraceHandler::keep_host_event() {
   const std::pair key{item_.process.value_or(0), item_.thread.value_or(0)};
   const uint32_t thread = threads_.try_emplace(key, static_cast<uint32_t>(threads_.size())).first->second;
   const uint32_t name = index_of_name();
-  trace_.host_events.push_back({*span, name, thread});
+  HostEvent event;
+  event.span = *span;
+  event.name = name;
+  event.thread = thread;
+  trace_.host_events.push_back(event);
   if (!item_.stated_class.empty()) trace_.stated_classes.try_emplace(name, item_.stated_class);
 }
 
@@ -276,9 +280,9 @@ std::string_view reason_of(std::string_view problem) {
 
 }  // namespace
 
-ChromeTrace read_chrome_trace(std::string_view bytes, std::string_view where, TraceContent content) {
+Trace read_chrome_trace(std::string_view bytes, std::string_view where, TraceContent content) {
   TraceCharacters characters(bytes, where);
-  ChromeTrace trace;
+  Trace trace;
   TraceHandler handler(trace, content);
   const std::string place(where);
   const bool whole = nlohmann::json::sax_parse(TraceIterator(characters), TraceIterator(), &handler);

@@ -54,14 +54,14 @@ std::map<uint32_t, OwnTime> total_names(const std::vector<HostEvent>& events) {
   return totals;
 }
 
-KernelClass class_of_operation(const ChromeTrace& trace, uint32_t name) {
+KernelClass class_of_operation(const Trace& trace, uint32_t name) {
   const auto stated = trace.stated_classes.find(name);
   if (stated != trace.stated_classes.end())
     if (const auto known = parse_enum<KernelClass>(stated->second)) return *known;
   return classify_operation(trace.names[name]);
 }
 
-void add_totals(const ChromeTrace& trace, const std::map<uint32_t, OwnTime>& names, HostSummary& summary) {
+void add_totals(const Trace& trace, const std::map<uint32_t, OwnTime>& names, HostSummary& summary) {
   std::map<KernelClass, OwnTime> classes;
   int64_t sum = 0;
   for (const auto& [name, total] : names) {
@@ -78,7 +78,7 @@ void add_totals(const ChromeTrace& trace, const std::map<uint32_t, OwnTime>& nam
   share_out(summary.classes, to_seconds(sum));
 }
 
-void add_steps(const ChromeTrace& trace, const IntervalSet& busy, HostSummary& summary) {
+void add_steps(const Trace& trace, const IntervalSet& busy, HostSummary& summary) {
   for (const StepMark& mark : trace.marks)
     if (!mark.device)
       summary.steps.push_back({mark.step, to_seconds(mark.span.length()), to_seconds(measure(clip(busy, mark.span)))});
@@ -88,7 +88,7 @@ void add_steps(const ChromeTrace& trace, const IntervalSet& busy, HostSummary& s
 
 }  // namespace
 
-std::optional<HostSummary> summarise_host(const ChromeTrace& trace) {
+std::optional<HostSummary> summarise_host(const Trace& trace) {
   if (trace.host_events.empty()) return std::nullopt;
   const std::vector<HostEvent> events = by_thread(trace.host_events);
   HostSummary summary;

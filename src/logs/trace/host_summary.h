@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "text/fields.h"
-#include "trace/chrome_trace.h"
+#include "trace/trace.h"
 #include "trace/trace_summary.h"
 
 namespace tprimat::logs {
@@ -44,6 +44,6 @@ struct HostSummary {
 };
 
 // Of a trace read with TraceContent::host; nothing for one without operations of the processor.
-std::optional<HostSummary> summarise_host(const ChromeTrace& trace);
+std::optional<HostSummary> summarise_host(const Trace& trace);
 
 }  // namespace tprimat::logs

@@ -9,40 +9,48 @@ namespace {
 using enum KernelClass;
 
 constexpr KernelPattern k_patterns[] = {
+    {copy, "^memcpy ^memset"},
+
     // Kernels that Inductor generates are named after all operations fused into them, those of other libraries
     // included, so they are matched first.
     {attention, "^triton_", "attention"},
-    {matmul, "^triton_tem_"},
-    {norm, "^triton_", "layer_norm rms_norm rsqrt"},
-    {softmax_loss, "^triton_", "softmax nll_loss"},
-    {elementwise, "^triton_poi_ ^triton_red_ ^triton_per_ ^triton_for_"},
+    {matmul, "^triton_tem_ ^triton_mm"},
+    {norm, "^triton_", "norm rsqrt"},
+    {softmax, "^triton_", "softmax nll_loss"},
+    {embedding, "^triton_", "embedding"},
+    {reduction, "^triton_red_ ^triton_per_"},
+    {elementwise, "^triton_poi_ ^triton_for_"},
+
+    {embedding, "embedding"},
 
     // NCCL, RCCL and their replacements: MSCCL, one- and two-shot all-reduce, symmetric memory, DeepEP, NVSHMEM,
     // Transformer Engine's user buffers.
     {collective,
      "nccl rccl msccl all_reduce allreduce all_gather allgather reduce_scatter reducescatter all_to_all alltoall"},
-    {collective, "cross_device_reduce multimem_ nvshmem deep_ep userbuffers"},
+    {collective, "cross_device_reduce multimem_ nvshmem deep_ep internode:: intranode:: userbuffers"},
 
-    {norm, "layernorm layer_norm rmsnorm rms_norm batchnorm batch_norm groupnorm group_norm rowwisemoments"},
-    {norm, "instance_norm cudnn::bn_ ln_fwd ln_bwd normalization:: gammabeta"},
+    // FlashAttention, cuDNN, CK and AITER, Triton.
     {attention, "flash fmha attn attention sdpa mha_fwd mha_bwd"},
-    {optimizer, "adam multi_tensor_apply fused_sgd fusedsgd lambstage muon"},
-    {softmax_loss, "softmax cross_entropy crossentropy nll_loss logsumexp mse_kernel mse_backward _loss"},
-    {convolution, "implicit_gemm implicit_convolve igemm_ fprop dgrad scudnn winograd convolution convolve"},
-    {convolution, "conv1d conv2d conv3d conv_depthwise grouped_conv naive_conv asmconv fft2d_"},
+
+    {norm, "norm bn_fw bn_bw cudnn::bn_ rowwisemoments ln_fwd ln_bwd"},
+
+    // cuDNN; MIOpen, whose layout changes (batched_transpose_16x32) belong to its convolutions.
+    {convolution, "convol conv_ _conv conv1d conv2d conv3d dgrad wgrad winograd miopen implicit_ fprop igemm scudnn"},
+    {convolution, "subtensorop batched_transpose_ gridwise_generic_reduce cudnn asmconv fft2d_"},
 
     // cuBLAS, cuBLASLt (nvjet, splitKreduce, its epilogue), CUTLASS, Tensile and hipBLASLt (Cijk), CK, DeepGEMM.
-    {matmul, "gemm gemv cijk_ nvjet matmul cutlass wgmma cublas splitkreduce _scaled_mm triton_mm"},
+    {matmul, "gemm gemv cijk xmma nvjet matmul cutlass wgmma cublas splitkreduce _scaled_mm dot_kernel bmm_"},
 
-    {elementwise, "cast_transpose"},  // Transformer Engine: to FP8, and its transpose
-    {copy, "^memcpy ^memset copybuffer fillbuffer direct_copy copy_kernel"},  // AMD: __amd_rocclr_copyBuffer
-    {copy, "batchedcopy copy_device_to_device split_with_sizes chunk_cat"},   // PyTorch: CatArrayBatchedCopy
-    {copy, "transpose nchwtonhwc nhwctonchw"},
+    {optimizer, "multi_tensor_apply adam lamb_ lambstage lambfunctor fused_sgd fusedsgd muon"},
+    {softmax, "softmax cross_entropy crossentropy cross-entropy logsumexp"},
+    {reduction, "reduce_ scan sort topk"},
 
-    {elementwise, "elementwise reduce pointwise dropout rope rotary silu swiglu geglu gelu bias_act act_and_mul"},
-    {elementwise, "quantize amax subtensorop optensor lpnorm"},  // MIOpen: SubTensorOp
+    {elementwise, "elementwise vectorized copy index permute pool nll criterion transpose cast fill dropout scatter"},
+    {elementwise, "gather pointwise rotary rope silu swiglu geglu gelu bias_act act_and_mul quantize amax optensor"},
+    {elementwise, "split_with_sizes chunk_cat mse_ _loss"},
     {attention, "aiter"},  // AMD's library of kernels: what is left of it here is attention
-    {norm, "norm"},
+    {reduction, "reduce"},
+    {elementwise, "^triton"},
 };
 
 // Operations of PyTorch that the kernel patterns do not match, by their whole names behind "aten::", each between
@@ -54,8 +62,9 @@ struct OperationNames {
 constexpr OperationNames k_operations[] = {
     {matmul, " mm addmm bmm baddbmm linear mv addmv dot einsum "},
     {copy, " copy_ _foreach_copy_ to _to_copy clone contiguous cat fill_ zero_ zeros index_select gather "},
-    {elementwise, " add add_ sub mul mul_ div div_ neg pow sqrt rsqrt exp sin cos sigmoid tanh sum mean where lerp_ "},
+    {elementwise, " add add_ sub mul mul_ div div_ neg pow sqrt rsqrt exp sin cos sigmoid tanh where lerp_ "},
     {elementwise, " addcmul_ addcdiv_ "},
+    {reduction, " sum mean max min amax argmax argmin std var norm_except_dim cumsum "},
 };
 
 bool occurs_any(std::string_view name, std::string_view texts) {
@@ -76,10 +85,18 @@ KernelClass classify_kernel(std::string_view name) {
   std::string lower(name);
   std::transform(lower.begin(), lower.end(), lower.begin(),
                  [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  constexpr std::string_view k_library = "fbgemm";  // of embeddings and permutations; its name tells nothing
+  for (size_t at; (at = lower.find(k_library)) != std::string::npos;) lower.erase(at, k_library.size());
   for (const KernelPattern& pattern : k_patterns)
     if (occurs_any(lower, pattern.texts) && (pattern.also.empty() || occurs_any(lower, pattern.also)))
       return pattern.kernel_class;
   return other;
+}
+
+KernelClass classify_kernel(std::string_view name, std::string_view operation) {
+  const KernelClass by_name = classify_kernel(name);
+  if (by_name != other || operation.empty()) return by_name;
+  return classify_operation(operation) == attention ? attention : other;
 }
 
 KernelClass classify_operation(std::string_view name) {

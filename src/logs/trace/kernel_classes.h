@@ -14,11 +14,13 @@ enum class KernelClass : uint8_t {
   attention,
   convolution,
   norm,
-  softmax_loss,
-  elementwise,  // and reductions
+  softmax,      // and cross-entropy
+  embedding,    // look-up and its gradient
+  reduction,    // and sorting
+  elementwise,  // and copies and fills by kernels
   optimizer,
   collective,
-  copy,  // data moved or filled, by copy engines or by kernels
+  copy,  // data moved or filled by the copy engines; on the processor, by any operation
   other
 };
 
@@ -34,6 +36,10 @@ struct KernelPattern {
 std::span<const KernelPattern> kernel_patterns();
 
 KernelClass classify_kernel(std::string_view name);
+
+// The same where the operation that launched the kernel is known too: kernels of attention may bear names that say
+// nothing, such as "bwd_kernel_fuse".
+KernelClass classify_kernel(std::string_view name, std::string_view operation);
 
 // The same for an operation of PyTorch on the processor: "aten::addmm", "gloo:all_reduce".
 KernelClass classify_operation(std::string_view name);

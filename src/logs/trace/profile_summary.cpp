@@ -17,8 +17,8 @@ bool has_host_marks(const std::vector<DeviceSummary>& devices) {
 }
 
 void summarise_trace_file(std::string_view bytes, std::string_view where, ProfileSummary& summary) {
-  const ChromeTrace trace = read_chrome_trace(bytes, where);
-  if (trace.events.empty()) summary.host = summarise_host(read_chrome_trace(bytes, where, TraceContent::host));
+  const Trace trace = read_trace(bytes, where, TraceContent::gpu);
+  if (trace.events.empty()) summary.host = summarise_host(read_trace(bytes, where, TraceContent::host));
   if (!summary.host) summary.devices = summarise_trace(trace, where);
   summary.rank = trace.rank;
   summary.world_size = trace.world_size;

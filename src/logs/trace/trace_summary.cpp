@@ -21,7 +21,7 @@ struct DeviceSets {
 
 // One device's events, and the classes of their names.
 struct DeviceView {
-  const ChromeTrace& trace;
+  const Trace& trace;
   const std::vector<KernelClass>& classes;  // by name
   std::vector<GpuEvent> events;
 
@@ -101,7 +101,7 @@ std::vector<KernelTotal> total_kernels(const DeviceView& view) {
 }
 
 // The marks of this device or, where it has none, those of the host; by begin.
-std::vector<StepMark> marks_of(const ChromeTrace& trace, int32_t device) {
+std::vector<StepMark> marks_of(const Trace& trace, int32_t device) {
   std::vector<StepMark> own, host;
   for (const StepMark& mark : trace.marks) {
     if (mark.device == device) own.push_back(mark);
@@ -128,7 +128,7 @@ void summarise_steps(const DeviceView& view, const DeviceSets& sets, int32_t dev
 
 // AMD's traces number the devices of the whole machine but list those of the process, so a number may be missing from
 // the list; the name is still known if all of them are alike.
-std::optional<std::string> device_name(const ChromeTrace& trace, int32_t device) {
+std::optional<std::string> device_name(const Trace& trace, int32_t device) {
   const auto own = trace.device_names.find(device);
   if (own != trace.device_names.end()) return own->second;
   for (const auto& [id, name] : trace.device_names)
@@ -160,7 +160,7 @@ DeviceSummary summarise_device(DeviceView& view, int32_t device) {
 
 }  // namespace
 
-std::vector<DeviceSummary> summarise_trace(const ChromeTrace& trace, std::string_view where) {
+std::vector<DeviceSummary> summarise_trace(const Trace& trace, std::string_view where) {
   if (trace.events.empty())
     throw Error(Problem{fmt::format("holds no GPU work among its {} events", trace.all_events), std::string(where),
                         "let the profiler record the GPU: activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]"});

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "text/fields.h"
-#include "trace/chrome_trace.h"
 #include "trace/kernel_classes.h"
+#include "trace/trace.h"
 
 namespace tprimat::logs {
 
@@ -127,6 +127,6 @@ void share_out(std::vector<Total>& totals, double sum) {
 void set_kernels(DeviceSummary& device, std::vector<KernelTotal> kernels);
 
 // One per device with GPU events, by number. Throws Error if there are none.
-std::vector<DeviceSummary> summarise_trace(const ChromeTrace& trace, std::string_view where);
+std::vector<DeviceSummary> summarise_trace(const Trace& trace, std::string_view where);
 
 }  // namespace tprimat::logs

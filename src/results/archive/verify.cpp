@@ -197,7 +197,7 @@ class Verifier {
     if (result.of_suite) again.memory_metrics.peak_memory_allocated_gb = again.memory_metrics.peak_device_used_gb = {};
     summarise_run(again, stored_options(again));
     const Json derived = run_result_to_json(again);
-    for (const char* section : {"performance_metrics", "memory_metrics", "statistics", "derived", "warmup"})
+    for (const char* section : {"performance_metrics", "memory_metrics", "statistics", "derived", "warmup", "profile"})
       if (result.stored.contains(section))
         check_numbers(check, section, result.stored[section], derived.value(section, {}));
     check_expert_means(check, derived);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "launch/mounted_program.h"
+#include "result/kinds.h"
 #include "spec/launcher_settings.h"
 #include "spec/train_spec.h"
 #include "text/enum_names.h"
@@ -86,9 +87,6 @@ struct ModelNotes {
   std::string tokenizer_path;  // a Hugging Face name or a folder
   std::string nemo_recipe, primus_config;
 };
-
-// Tool that records some steps of a training.
-enum class Profiler { nsys, rocprofv3, torch, own };
 
 // The steps that a profiler records, both included, and the path of its trace without the ending.
 struct ProfileWindow {

@@ -18,7 +18,7 @@ std::string refusal(std::string_view bytes) {
 }
 
 TEST(ChromeTrace, KeepsGpuEventsAndTheirNamesOnce) {
-  const ChromeTrace trace = read_chrome_trace(
+  const Trace trace = read_chrome_trace(
       trace_of({trace_event("kernel", "gemm", 10.5, 2), trace_event("cpu_op", "aten::mm", 1, 50),
                 trace_event("gpu_memcpy", "Memcpy HtoD", 13, 1, 3), trace_event("kernel", "gemm", 20, 0),
                 trace_event("gpu_memset", "Memset (Device)", 30, 1),
@@ -38,7 +38,7 @@ TEST(ChromeTrace, KeepsGpuEventsAndTheirNamesOnce) {
 }
 
 TEST(ChromeTrace, ReadsTheFactsAroundTheEvents) {
-  const ChromeTrace trace = read_chrome_trace(
+  const Trace trace = read_chrome_trace(
       R"({"deviceProperties": [{"id": 0, "name": "GPU X", "numSms": 108}, {"id": 1, "name": "GPU Y"}],
           "distributedInfo": {"backend": "nccl", "rank": 3, "world_size": 16, "pg_config": [{"rank": 9}]},
           "traceEvents": [], "rank": 77})",
@@ -49,7 +49,7 @@ TEST(ChromeTrace, ReadsTheFactsAroundTheEvents) {
 }
 
 TEST(ChromeTrace, ReadsBareArraysAndFirstReleases) {
-  const ChromeTrace trace = read_chrome_trace(
+  const Trace trace = read_chrome_trace(
       R"json([{"ph": "X", "cat": "Kernel", "name": "k", "pid": 2, "tid": "stream 7", "ts": "1614800519473220", "dur": 4},
           {"ph": "X", "cat": "Memcpy", "name": "m", "pid": 2, "tid": "stream 7", "ts": 1614800519473230, "dur": 0,
            "args": {"bytes": 200, "memory bandwidth (GB/s)": inf, "occupancy": -nan, "x": N/A, "y": NaN, "z": -1.5E+3
@@ -62,11 +62,11 @@ TEST(ChromeTrace, ReadsBareArraysAndFirstReleases) {
 }
 
 TEST(ChromeTrace, ReadsStepMarks) {
-  const ChromeTrace trace = read_chrome_trace(trace_of({trace_event("user_annotation", "ProfilerStep#5", 0, 100, 4711),
-                                                        trace_event("gpu_user_annotation", "ProfilerStep#5", 10, 80, 2),
-                                                        trace_event("user_annotation", "Optimizer.step#SGD.step", 0, 1),
-                                                        trace_event("user_annotation", "ProfilerStep#", 0, 1)}),
-                                              "t.json");
+  const Trace trace = read_chrome_trace(trace_of({trace_event("user_annotation", "ProfilerStep#5", 0, 100, 4711),
+                                                  trace_event("gpu_user_annotation", "ProfilerStep#5", 10, 80, 2),
+                                                  trace_event("user_annotation", "Optimizer.step#SGD.step", 0, 1),
+                                                  trace_event("user_annotation", "ProfilerStep#", 0, 1)}),
+                                        "t.json");
   ASSERT_EQ(trace.marks.size(), 2u);
   EXPECT_FALSE(trace.marks[0].device.has_value());
   EXPECT_EQ(trace.marks[1].device, 2);
@@ -95,7 +95,7 @@ TEST(ChromeTrace, SaysWhereATraceIsBroken) {
 }
 
 TEST(ChromeTrace, CountsEventsItCannotUse) {
-  const ChromeTrace trace = read_chrome_trace(
+  const Trace trace = read_chrome_trace(
       R"({"traceEvents": [{"ph": "X", "cat": "kernel", "name": "a", "pid": 0, "ts": 1},
                           {"ph": "X", "cat": "kernel", "name": "b", "pid": 0, "ts": 1, "dur": -2},
                           {"ph": "X", "cat": "kernel", "name": "c", "pid": 0, "ts": 1e300, "dur": 2},
@@ -108,7 +108,7 @@ TEST(ChromeTrace, CountsEventsItCannotUse) {
 }
 
 TEST(ChromeTrace, ReplacesBytesThatJsonForbids) {
-  const ChromeTrace trace = read_chrome_trace(trace_of({trace_event("kernel", "a\xff\xfe\x01z", 1, 2)}), "t.json");
+  const Trace trace = read_chrome_trace(trace_of({trace_event("kernel", "a\xff\xfe\x01z", 1, 2)}), "t.json");
   EXPECT_EQ(trace.names.at(0), "a?? z");
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "trace/chrome_trace.h"
 #include "trace/profile_summary.h"
 #include "trace_fixture.h"
 
@@ -71,7 +72,7 @@ TEST(HostSummary, ClassesOfOperations) {
                                      {"aten::_scaled_dot_product_flash_attention_for_cpu", KernelClass::attention},
                                      {"aten::_to_copy", KernelClass::copy},
                                      {"aten::mul", KernelClass::elementwise},
-                                     {"aten::_log_softmax", KernelClass::softmax_loss},
+                                     {"aten::_log_softmax", KernelClass::softmax},
                                      {"aten::_fused_adamw_", KernelClass::optimizer},
                                      {"aten::empty", KernelClass::other}})
     EXPECT_EQ(classify_operation(name), wanted) << name;

@@ -44,30 +44,42 @@ constexpr Case k_cases[] = {
     {collective, "multimem_all_reduce_kernel"},
     {copy, "Memcpy HtoD (Pageable -> Device)"},
     {copy, "Memset (Device)"},
-    {copy, "__amd_rocclr_copyBuffer"},
-    {copy,
+    {elementwise, "__amd_rocclr_copyBuffer"},
+    {elementwise,
      "void at::native::elementwise_kernel<128, 2, "
      "gpu_kernel_impl_nocast<direct_copy_kernel_cuda(TensorIteratorBase&)>"},
-    {copy, "void at::native::(anonymous namespace)::CatArrayBatchedCopy_aligned16_contig<OpaqueType<2u>>"},
-    {copy, "batched_transpose_16x64_pack_1x4_ediv_1x2_half"},
-    {softmax_loss, "void at::native::(anonymous namespace)::cunn_SoftMaxForward<8, float>"},
-    {softmax_loss, "void at::native::(anonymous namespace)::nll_loss_forward_reduce_cuda_kernel_2d<float>"},
-    {softmax_loss, "triton_per_fused__softmax_0"},
+    {elementwise, "void at::native::(anonymous namespace)::CatArrayBatchedCopy_aligned16_contig<OpaqueType<2u>>"},
+    {convolution, "batched_transpose_16x64_pack_1x4_ediv_1x2_half"},
+    {softmax, "void at::native::(anonymous namespace)::cunn_SoftMaxForward<8, float>"},
+    {reduction, "void at::native::(anonymous namespace)::nll_loss_forward_reduce_cuda_kernel_2d<float>"},
+    {softmax, "triton_per_fused__softmax_0"},
     {elementwise, "triton_poi_fused__unsafe_view_mul_silu_2"},
     {elementwise, "triton_poi_fused_all_gather_into_tensor_wait_tensor_4"},
     {elementwise, "void at::native::vectorized_elementwise_kernel<4, {lambda(float)#1}>"},
-    {elementwise, "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float>>"},
+    {reduction, "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float>>"},
     {elementwise, "void transformer_engine::cast_transpose_kernel<__nv_bfloat16>"},
     {convolution, "igemm_fwd_gtcx2_nhwc_bf16_bx0_ex1_bt32x256x32"},
     {convolution, "sm80_xmma_fprop_implicit_gemm_indexed_tf32f32"},
     {convolution, "cudnn_ampere_scudnn_128x64_relu_xregs_large_nn_v1"},
-    {other, "void at::native::(anonymous namespace)::indexSelectLargeIndex<c10::BFloat16>"},
+    {elementwise, "void at::native::(anonymous namespace)::indexSelectLargeIndex<c10::BFloat16>"},
+    {embedding, "void split_embedding_codegen_forward_unweighted_kernel<float, float, float, long, 128>"},
+    {elementwise, "void fbgemm_gpu::permute_2D_lengths_kernel<int>(int, int, int const*)"},
+    {collective, "void dpsk::ep::internode::combine<false, 8, __nv_bfloat16, 8, 2, 16, 2>"},
+    {elementwise, "void at::native::vectorized_elementwise_kernel<4, at::native::add(Iterator&)::{lambda(float)#1}>"},
+    {reduction, "triton_red_fused_sum_1"},
+    {other, "bwd_kernel_fuse"},
     {other, ""},
 };
 
 TEST(KernelClasses, FollowTheNames) {
   for (const Case& each : k_cases)
     EXPECT_EQ(enum_name(classify_kernel(each.name)), enum_name(each.wanted)) << each.name;
+}
+
+TEST(KernelClasses, TakeAttentionFromTheOperationWhereTheNameSaysNothing) {
+  EXPECT_EQ(classify_kernel("bwd_kernel_fuse", "aten::_flash_attention_backward"), attention);
+  EXPECT_EQ(classify_kernel("bwd_kernel_fuse", "aten::mm"), other);
+  EXPECT_EQ(classify_kernel("Cijk_Alik_Bljk_BBS", "aten::_flash_attention_backward"), matmul);
 }
 
 TEST(KernelClasses, PatternsAreInLowerCaseAndCanMatch) {

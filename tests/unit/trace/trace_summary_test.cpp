@@ -6,6 +6,7 @@
 #include <random>
 
 #include "base/error.h"
+#include "trace/chrome_trace.h"
 #include "trace_fixture.h"
 
 namespace tprimat::logs {
@@ -149,7 +150,7 @@ TEST(TraceSummary, AgreesWithCountingEveryNanosecond) {
   const auto draw = [&](int64_t from, int64_t to) { return std::uniform_int_distribution<int64_t>(from, to)(random); };
   for (int round = 0; round < 200; ++round) {
     std::vector<Drawn> drawn;
-    ChromeTrace trace;
+    Trace trace;
     trace.names = {"gemm", "nccl", "Memcpy"};
     for (int64_t i = draw(1, 25); i > 0; --i) {
       const int64_t begin = draw(0, 300);

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "result/run_result.h"
+#include "trace/trace.h"
+#include "why/ledger.h"
+
+namespace tprimat::results {
+
+// What was found of a side.
+struct SideInput {
+  std::string label;
+  std::vector<std::string> files = {};
+  std::vector<logs::Trace> ranks = {};   // one per rank that recorded, read with TraceContent::everything
+  std::optional<RunResult> result = {};  // settings, steady steps, telemetry
+};
+
+// Throws Error with the reason where the two sides, or a trace and its result, do not belong together, or a trace
+// marks no steps.
+Ledger make_ledger(const SideInput& a, const SideInput& b);
+
+}  // namespace tprimat::results
