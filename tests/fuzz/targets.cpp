@@ -38,8 +38,10 @@
 #include "telemetry/telemetry_file.h"
 #include "text/json.h"
 #include "text/json_fields.h"
+#include "trace/operation_table.h"
 #include "trace/profile_summary.h"
 #include "unit/trace/zip_fixture.h"
+#include "why/stragglers.h"
 
 namespace tprimat {
 namespace {
@@ -288,12 +290,20 @@ void read_peer(std::string_view bytes, const std::string&) {
   while (link.is_connected()) link.read();
 }
 
+void read_operations(std::string_view bytes, const std::string&) {
+  const auto pipeline = results::make_pipeline_replay(logs::read_operation_table(bytes, "fuzz.csv"), "fuzz.csv");
+  if (pipeline.steps.size() > 64 || pipeline.stages > 64 || pipeline.dp_ranks > 64) return;  // time, not memory
+  const results::StragglerReport report = results::find_stragglers(pipeline);
+  CHECK(report.steps > 0 && report.workers > 0);
+}
+
 std::vector<FuzzTarget> make_targets() {
   const std::string fixtures = "tests/unit/extract/fixtures";
   std::vector<FuzzTarget> targets = {{"log", fixtures, read_as_log, ""},
                                      {"gzip", fixtures, read_compressed, ""},
                                      {"telemetry", "tests/fuzz/corpus/telemetry", read_telemetry, ""},
                                      {"trace", "tests/fuzz/corpus/trace", read_profile, ""},
+                                     {"operations", "tests/fuzz/corpus/operations", read_operations, ""},
                                      {"workbook", "tests/fuzz/corpus/workbook", read_workbook_bytes, ""},
                                      {"archive", "tests/fuzz/corpus/archive", read_archive, ""},
                                      {"index", "", read_index, ""},
