@@ -115,7 +115,7 @@ only_optimised=(
   '^gpu_host\.(EngineOnGpu\.(NothingOfASkippedStep|GivesTheSameBits)|GpuEngine\.AClockTimes)'
   '^train\.Precisions/FirstGradient\..*/bf16' '^comm\.(mpi|tcp)\.[45]$' '^comm\.gpu\.tcp\.3$'
   '^planner\.PlanValidation\.KeepsItsWord' '^train\.TrainingTest\.(Bf16Tracks|SameSeed|LossFalls|CompactStates|EmulatedFp8)'
-  '^gpu_host64\..*<tprimat::engine::f16>' '^gpu_host\.benchmark$' '^comm\.gpu\.[34]$'
+  '^why\.(injected_causes|real_pairs)$' '^gpu_host64\..*<tprimat::engine::f16>' '^gpu_host\.benchmark$' '^comm\.gpu\.[34]$'
 )
 threaded_tests="process_tests telemetry_tests data_tests model_files_tests comm_tests"
 # What comes after the sanitized tests.
