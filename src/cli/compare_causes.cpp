@@ -24,7 +24,7 @@ std::string state_terms(const std::string& pair, const results::Ledger& ledger, 
   std::vector<std::string> parts;
   for (const results::PairCause& term : causes.terms)
     parts.push_back(fmt::format("{} {:+.3g} ms", term.title, term.seconds * 1e3));
-  if (parts.empty()) return fmt::format("{}, why: no cause stands out from the noise.", pair);
+  if (parts.empty()) return fmt::format("{}, why: no cause is named.", pair);
   return fmt::format("{}, why: {} of {:+.3g} ms per step.{}", pair, join(parts, ", "), ledger.gap_seconds * 1e3,
                      ledger.resolved ? "" : " " + results::describe_remainder(ledger));
 }

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "result/result_file.h"
+#include "why/pipeline_ledger.h"
 
 namespace tprimat::cli {
 namespace {
@@ -81,6 +82,7 @@ void keep_steps(logs::Trace& trace, const suite::StepRange& steps, const fs::pat
 
 logs::Trace load_trace(const fs::path& file, const std::optional<suite::StepRange>& steps) {
   logs::Trace trace = logs::read_trace(file, logs::TraceContent::everything);
+  logs::find_phases(trace);
   if (steps) keep_steps(trace, *steps, file);
   return trace;
 }
@@ -108,6 +110,10 @@ results::SideInput load_result_side(const fs::path& path, const std::optional<su
   return side;
 }
 
+std::string name_of_folder(const fs::path& path) {
+  return (path.filename().empty() ? path.parent_path() : path).filename().string();
+}
+
 results::SideInput load_folder(const fs::path& folder, const std::optional<suite::StepRange>& steps) {
   const std::vector<fs::path> results = list_files(folder, is_result_file);
   if (results.size() == 1) return load_result_side(results.front(), steps);
@@ -117,8 +123,11 @@ results::SideInput load_folder(const fs::path& folder, const std::optional<suite
   const std::vector<fs::path> traces = list_files(folder, looks_like_trace);
   if (traces.empty())
     throw Error(Problem{"holds neither a result nor traces", folder.string(), "name a folder with one trace per rank"});
-  const fs::path name = folder.filename().empty() ? folder.parent_path().filename() : folder.filename();
-  return load_traces(name.string(), traces, steps);
+  return load_traces(name_of_folder(folder), traces, steps);
+}
+
+results::PipelineSide load_pipeline_side(const std::string& path) {
+  return {name_of_folder(path), {path}, results::report_pipeline(results::load_pipeline(path))};
 }
 
 // "h100" of "runs/h100.json.gz"
@@ -154,6 +163,19 @@ std::optional<results::SideInput> load_profiled(const std::string& path, const R
     side.files.push_back(file.string());
   }
   return side;
+}
+
+std::optional<results::Ledger> explain_sums(const std::string& a, const std::string& b) {
+  const auto both = [&](bool (*is_kind)(const fs::path&), const char* kind) {
+    const bool of_a = is_kind(a), of_b = is_kind(b);
+    if (of_a != of_b)
+      throw Error(Problem{fmt::format("is no {}, and {} is one", kind, of_a ? a : b), of_a ? b : a,
+                          "name two sides of one kind"});
+    return of_a;
+  };
+  if (both(results::is_pipeline_input, "pipeline's record"))
+    return results::make_pipeline_ledger(load_pipeline_side(a), load_pipeline_side(b));
+  return std::nullopt;
 }
 
 void tell_apart(results::SideInput& a, results::SideInput& b) {

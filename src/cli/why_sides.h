@@ -15,6 +15,10 @@ results::SideInput load_side(const std::string& word, const std::optional<suite:
 // A result that names its profile's files; nothing where there is none, or the files are gone.
 std::optional<results::SideInput> load_profiled(const std::string& path, const RunResult& result);
 
+// Of two pipelines' records, or two reports that state sums alone; nothing for other sides. Throws Error where only one
+// side is of that kind.
+std::optional<results::Ledger> explain_sums(const std::string& a, const std::string& b);
+
 // Two sides of one label get the names of their folders, else letters.
 void tell_apart(results::SideInput& a, results::SideInput& b);
 

@@ -92,6 +92,7 @@ Stream<T> ModelChunk<T>::run_layers(const Pass<T>& pass, const ChunkShared<T>& s
   Stream<T> stream{pass.at(input_), nullptr};
   for (size_t i = 0; i < blocks_.size(); ++i) {
     const int next = i + 1 < blocks_.size() ? block_units_[i + 1] : head_unit_;
+    const OpLayer layer(pass.clock, shape_.first_layer + static_cast<int64_t>(i));
     stream = blocks_[i].forward(pass.with(home.open(block_units_[i], next)), shared.blocks, stream);
     home.close(block_units_[i]);
   }
@@ -166,6 +167,7 @@ void ModelChunk<T>::backward(const Pass<T>& pass, const ChunkShared<T>& shared, 
   if (shape_.classifies) pass.copy(elements_, static_cast<const T*>(pass.at(head_gradient_)), dstream);
   for (size_t i = blocks_.size(); i-- > 0;) {
     const int next = i > 0 ? block_units_[i - 1] : positions_ ? position_unit_ : shape_.embeds ? embedding_unit_ : -1;
+    const OpLayer layer(pass.clock, shape_.first_layer + static_cast<int64_t>(i));
     blocks_[i].backward(pass.with(home.open_for_backward(block_units_[i], next)), shared.blocks, pass.at(input_),
                         dstream);
     home.close_after_backward(block_units_[i], true);

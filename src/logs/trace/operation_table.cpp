@@ -186,15 +186,19 @@ void OperationTableReader::add(const std::vector<Cell>& cells) {
 
 std::vector<WorkerOperation> OperationTableReader::finish() {
   if (rows_.empty()) throw Error(Problem{"is an empty table of operations", where_, "nothing was recorded"});
-  std::stable_sort(rows_.begin(), rows_.end(), [](const auto& a, const auto& b) { return order_of(a) < order_of(b); });
-  for (size_t i = 1; i < rows_.size(); ++i) {
-    const WorkerOperation &a = rows_[i - 1], &b = rows_[i];
+  sort_operations(rows_, where_);
+  return std::move(rows_);
+}
+
+void sort_operations(std::vector<WorkerOperation>& rows, std::string_view where) {
+  std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return order_of(a) < order_of(b); });
+  for (size_t i = 1; i < rows.size(); ++i) {
+    const WorkerOperation &a = rows[i - 1], &b = rows[i];
     if (a.step == b.step && a.dp_rank == b.dp_rank && a.stage == b.stage && a.rank != b.rank)
       throw Error(Problem{fmt::format("has ranks {} and {} for stage {} of replica {} in step {}", a.rank, b.rank,
                                       a.stage, a.dp_rank, a.step),
-                          where_, "keep one rank of each tensor-parallel group"});
+                          std::string(where), "keep one rank of each tensor-parallel group"});
   }
-  return std::move(rows_);
 }
 
 bool is_operation_table(std::string_view text) {

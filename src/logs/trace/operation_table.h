@@ -71,6 +71,9 @@ class OperationTableReader {
   std::vector<WorkerOperation> rows_;
 };
 
+// Orders rows as OperationTableReader::finish() does, with its check of ranks.
+void sort_operations(std::vector<WorkerOperation>& rows, std::string_view where);
+
 // Whether the first line is a header or an object of such a table.
 bool is_operation_table(std::string_view text);
 

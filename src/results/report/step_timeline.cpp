@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "report/document.h"
+#include "report/step_bands.h"
 #include "text/format.h"
 #include "trace/kernel_classes.h"
 
@@ -17,14 +18,6 @@ namespace {
 using logs::HostEvent, logs::HostEventKind, logs::Phase, logs::Span, logs::Trace;
 
 constexpr size_t k_max_streams = 6, k_max_threads = 4, k_name_width = 100;
-
-// An event that a lane shows, ns.
-struct Piece {
-  Span span;
-  std::string_view group;
-  uint32_t name = logs::k_none;  // of the trace
-  int64_t events = 1;
-};
 
 // Numbers texts in the order in which they occur.
 class Texts {
@@ -45,11 +38,11 @@ int64_t length_of(const Span& span) { return span.end - span.begin; }
 
 // Joins pieces shorter than a cell until they fill one, where no gap is seen between them. The longest of them gives
 // the name and the group.
-std::vector<Piece> join_short(std::vector<Piece> pieces, int64_t cell) {
-  std::ranges::sort(pieces, {}, [](const Piece& piece) { return piece.span.begin; });
-  std::vector<Piece> joined;
+std::vector<LanePiece> join_short(std::vector<LanePiece> pieces, int64_t cell) {
+  std::ranges::sort(pieces, {}, [](const LanePiece& piece) { return piece.span.begin; });
+  std::vector<LanePiece> joined;
   std::vector<int64_t> longest;
-  for (const Piece& piece : pieces) {
+  for (const LanePiece& piece : pieces) {
     const int64_t length = length_of(piece.span);
     const bool stands_alone = joined.empty() || length >= cell || length_of(joined.back().span) >= cell ||
                               piece.span.begin - joined.back().span.end >= cell / 2;
@@ -57,10 +50,11 @@ std::vector<Piece> join_short(std::vector<Piece> pieces, int64_t cell) {
       joined.push_back(piece), longest.push_back(length);
       continue;
     }
-    Piece& last = joined.back();
+    LanePiece& last = joined.back();
     last.span.end = std::max(last.span.end, piece.span.end);
     last.events += piece.events;
-    if (length > longest.back()) last.group = piece.group, last.name = piece.name, longest.back() = length;
+    if (length > longest.back())
+      last.group = piece.group, last.name = piece.name, last.layer = piece.layer, longest.back() = length;
   }
   return joined;
 }
@@ -105,61 +99,43 @@ class Drawer {
     return enum_name(logs::classify_operation(trace_.names[event.name]));
   }
 
-  void add_lane(std::string title, std::vector<Piece> pieces) {
+  std::string name_of(const LanePiece& piece) const {
+    if (piece.layer >= 0) return fmt::format("layer {}", piece.layer);
+    return piece.name == logs::k_none ? "" : shorten(printable(trace_.names[piece.name]), k_name_width);
+  }
+
+  void add_lane(std::string title, std::vector<LanePiece> pieces) {
     if (pieces.empty()) return;
     const int64_t cell = std::max<int64_t>(1, length_of(window_) / (k_max_spans_of_lane / 2));
     TimelineLane lane{std::move(title), {}};
-    for (const Piece& piece : join_short(std::move(pieces), cell)) {
+    for (const LanePiece& piece : join_short(std::move(pieces), cell)) {
       const int64_t begin = std::max(piece.span.begin, window_.begin), end = std::min(piece.span.end, window_.end);
       if (end <= begin) continue;
-      const std::string name =
-          piece.name == logs::k_none ? "" : shorten(printable(trace_.names[piece.name]), k_name_width);
+      const std::string name = name_of(piece);
       lane.spans.push_back({static_cast<double>(begin - window_.begin) / 1e3, static_cast<double>(end - begin) / 1e3,
                             groups_.number(std::string(piece.group)), names_.number(name), piece.events});
     }
     if (!lane.spans.empty()) timeline_.lanes.push_back(std::move(lane));
   }
 
-  // Phases and layers: each event extends the band before it, if that is of the same kind.
   void add_bands() {
-    std::vector<const HostEvent*> events;
-    for (const HostEvent& event : trace_.host_events)
-      if (is_within(event.span) && (event.phase != Phase::unknown || event.layer >= 0)) events.push_back(&event);
-    std::ranges::stable_sort(events, {}, [](const HostEvent* event) { return event->span.begin; });
-    std::vector<Piece> phases, layers;
-    std::vector<int32_t> numbers;
-    const auto extend = [](std::vector<Piece>& band, const HostEvent& event, std::string_view group, bool same) {
-      if (same && !band.empty())
-        band.back().span.end = std::max(band.back().span.end, event.span.end), ++band.back().events;
-      else
-        band.push_back({event.span, group, event.name, 1});
-    };
-    for (const HostEvent* event : events) {
-      if (event->phase != Phase::unknown)
-        extend(phases, *event, enum_name(event->phase),
-               !phases.empty() && phases.back().group == enum_name(event->phase));
-      if (event->layer < 0) continue;
-      const bool same = !numbers.empty() && numbers.back() == event->layer;
-      extend(layers, *event, event->layer % 2 == 0 ? "even layer" : "odd layer", same);
-      if (!same) numbers.push_back(event->layer);
-    }
-    for (std::vector<Piece>* band : {&phases, &layers})
-      for (size_t i = 0; i + 1 < band->size(); ++i)
-        (*band)[i].span.end = std::min((*band)[i].span.end, (*band)[i + 1].span.begin);
-    add_lane("phases", std::move(phases));
-    add_lane("layers", std::move(layers));
+    StepBands bands = find_bands(trace_, window_);
+    add_lane("phases", std::move(bands.phases));
+    add_lane("layers", std::move(bands.layers));
+    add_lane("layers on GPU", std::move(bands.device_layers));
   }
 
   // A thread at each moment: the innermost event.
-  std::vector<Piece> flatten(std::vector<const HostEvent*> events) const {
+  std::vector<LanePiece> flatten(std::vector<const HostEvent*> events) const {
     std::ranges::sort(events, [](const HostEvent* a, const HostEvent* b) {
       return a->span.begin != b->span.begin ? a->span.begin < b->span.begin : a->span.end > b->span.end;
     });
-    std::vector<Piece> pieces;
+    std::vector<LanePiece> pieces;
     std::vector<const HostEvent*> open;
     int64_t at = 0;
     const auto emit = [&](int64_t until) {
-      if (!open.empty() && until > at) pieces.push_back({{at, until}, group_of(*open.back()), open.back()->name, 1});
+      if (!open.empty() && until > at)
+        pieces.push_back({.span = {at, until}, .group = group_of(*open.back()), .name = open.back()->name});
       at = std::max(at, until);
     };
     const auto close_until = [&](int64_t time) {
@@ -181,11 +157,11 @@ class Drawer {
       if (is_within(event.span) && length_of(event.span) < length_of(window_) * 95 / 100)
         threads[event.thread].push_back(&event);
     std::vector<std::pair<int64_t, uint32_t>> order;
-    std::map<uint32_t, std::vector<Piece>> lanes;
+    std::map<uint32_t, std::vector<LanePiece>> lanes;
     for (auto& [thread, events] : threads) {
       lanes[thread] = flatten(std::move(events));
       int64_t busy = 0;
-      for (const Piece& piece : lanes[thread]) busy += length_of(piece.span);
+      for (const LanePiece& piece : lanes[thread]) busy += length_of(piece.span);
       order.emplace_back(-busy, thread);
     }
     std::ranges::sort(order);
@@ -194,14 +170,15 @@ class Drawer {
   }
 
   void add_streams() {
-    std::map<std::pair<int32_t, int32_t>, std::vector<Piece>> streams;
+    std::map<std::pair<int32_t, int32_t>, std::vector<LanePiece>> streams;
     for (const logs::GpuEvent& event : trace_.events)
       if (is_within(event.span))
-        streams[{event.device, event.stream}].push_back({event.span, group_of(event), event.name, 1});
+        streams[{event.device, event.stream}].push_back(
+            {.span = event.span, .group = group_of(event), .name = event.name});
     std::vector<std::pair<int64_t, std::pair<int32_t, int32_t>>> order;
     for (const auto& [key, pieces] : streams) {
       int64_t busy = 0;
-      for (const Piece& piece : pieces) busy += length_of(piece.span);
+      for (const LanePiece& piece : pieces) busy += length_of(piece.span);
       order.emplace_back(-busy, key);
     }
     std::ranges::sort(order);
@@ -221,7 +198,7 @@ std::vector<logs::StepMark> choose_marks(const Trace& trace) {
   std::vector<logs::StepMark> host, device;
   for (const logs::StepMark& mark : trace.marks) (mark.device ? device : host).push_back(mark);
   if (!host.empty()) return host;
-  return device;
+  return device.empty() ? logs::find_steps(trace) : device;
 }
 
 }  // namespace

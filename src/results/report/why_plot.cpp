@@ -11,6 +11,7 @@ namespace {
 
 constexpr Look k_side{0}, k_slower{1}, k_faster{2}, k_rest{0, true};
 constexpr size_t k_max_terms = 8;
+constexpr double k_nothing = 1e-9;  // of the step
 
 struct Fall {
   double at = 0, level = 0;  // ms
@@ -30,16 +31,13 @@ struct Fall {
   }
 };
 
-Look look_of(const LedgerTerm& term) {
-  if (term.cause == Cause::unexplained) return k_rest;
-  return term.seconds > 0 ? k_slower : k_faster;
-}
+Look look_of(const LedgerTerm& term) { return term.seconds > 0 ? k_slower : k_faster; }
 
 // The terms that get a bar: the longest, in the ledger's order.
 std::vector<const LedgerTerm*> choose_terms(const Ledger& ledger) {
   std::vector<const LedgerTerm*> terms;
   for (const LedgerTerm& term : ledger.terms)
-    if (is_large_term(ledger, term)) terms.push_back(&term);
+    if (term.cause != Cause::unexplained && is_large_term(ledger, term)) terms.push_back(&term);
   std::vector<const LedgerTerm*> longest = terms;
   std::ranges::stable_sort(
       longest, [](const LedgerTerm* a, const LedgerTerm* b) { return std::fabs(a->seconds) > std::fabs(b->seconds); });
@@ -56,37 +54,45 @@ double axis_begin(const Panel& panel) {
   return below > 0.1 * high ? below : 0;
 }
 
-Panel draw_fall(const Ledger& ledger) {
+struct Waterfall {
+  Panel panel;
+  double begin = 0;  // of the axis, ms
+};
+
+Waterfall draw_fall(const Ledger& ledger) {
   Fall fall;
   fall.add_bar("A", ledger.a.step_seconds * 1e3, k_side);
   fall.level = ledger.a.step_seconds * 1e3;
-  double rest = (ledger.b.step_seconds - ledger.a.step_seconds) * 1e3;
+  double rest = (ledger.b.step_seconds - ledger.a.step_seconds - remainder_of(ledger)) * 1e3;
   for (const LedgerTerm* term : choose_terms(ledger)) {
     fall.add(std::string(cause_title(term->cause)), term->seconds * 1e3, look_of(*term));
     rest -= term->seconds * 1e3;
   }
-  if (std::fabs(rest) > 1e-9 * ledger.b.step_seconds * 1e3) fall.add("small terms", rest, k_rest);
+  if (std::fabs(rest) > k_nothing * ledger.b.step_seconds * 1e3) fall.add("small terms", rest, k_rest);
+  const double remainder = remainder_of(ledger);
+  if (std::fabs(remainder) > k_nothing * ledger.b.step_seconds)
+    fall.add(std::string(cause_title(Cause::unexplained)), remainder * 1e3, k_rest);
   fall.add_bar("B", ledger.b.step_seconds * 1e3, k_side);
   fall.panel.y = {.title = "time per step", .unit = "ms"};
   const double begin = axis_begin(fall.panel);
-  if (begin > 0) {
-    fall.panel.y.low = begin;
-    fall.panel.note = fmt::format("The axis begins at {:.4g} ms.", begin);
-  }
-  return fall.panel;
+  if (begin > 0) fall.panel.y.low = begin;
+  return {fall.panel, begin};
 }
 
 }  // namespace
 
 Picture plot_why(const Ledger& ledger) {
+  Waterfall waterfall = draw_fall(ledger);
   Section section{
       .title = describe_gap(ledger),
       .subtitle = fmt::format("A: {}; B: {}. {}", ledger.a.label, ledger.b.label, describe_remainder(ledger)),
       .is_doubtful = !ledger.resolved,
       .columns = 1,
       .panel_height = 420,
-      .panels = {draw_fall(ledger)}};
-  return {.sections = {std::move(section)}, .footnote = "Vermilion: B is slower by it; green: B is faster by it."};
+      .panels = {std::move(waterfall.panel)}};
+  std::string footnote = "Vermilion: B is slower by it; green: B is faster by it.";
+  if (waterfall.begin > 0) footnote += fmt::format(" The axis begins at {:.4g} ms.", waterfall.begin);
+  return {.sections = {std::move(section)}, .footnote = std::move(footnote)};
 }
 
 }  // namespace tprimat::results

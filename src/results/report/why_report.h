@@ -29,6 +29,9 @@ std::vector<const LedgerTerm*> largest_terms(const Ledger& ledger, size_t count)
 // "B takes 8.14 ms (2.1 %) more per step than A."
 std::string describe_gap(const Ledger& ledger);
 
+// Seconds that are not explained.
+double remainder_of(const Ledger& ledger);
+
 // Whether the terms explain the gap, as a sentence.
 std::string describe_remainder(const Ledger& ledger);
 

@@ -13,7 +13,7 @@ namespace tprimat::results {
 namespace {
 
 constexpr double k_worth_a_line = 0.005;  // of the gap, or of the largest term
-constexpr size_t k_sentences = 3, k_part_width = 60;
+constexpr size_t k_sentences = 3;
 
 double largest_change(const Ledger& ledger) {
   double largest = std::fabs(ledger.gap_seconds);
@@ -52,6 +52,12 @@ std::string share_text(const Ledger& ledger, double seconds) {
 std::string calls_text(const std::optional<double>& calls) {
   if (!calls) return "-";
   return format_fixed(*calls, std::fabs(*calls - std::round(*calls)) < 0.05 ? 0 : 1);
+}
+
+// "48", or "48/96" where the sides differ.
+std::string calls_text(const LedgerDetail& detail) {
+  const std::string a = calls_text(detail.a_calls), b = calls_text(detail.b_calls);
+  return a == b ? a : a + "/" + b;
 }
 
 std::string interval_of_length(const LedgerSide& side, const Figures& figures) {
@@ -135,7 +141,7 @@ std::vector<Line> list_causes(const Ledger& ledger) {
   for (const LedgerTerm* term : largest_terms(ledger, k_sentences))
     lines.push_back({fmt::format("{}. {}", lines.size() + 1, term->sentence),
                      term->seconds > 0 ? Tone::bad : Tone::good, term->remedy});
-  if (lines.empty()) lines.push_back({"No cause stands out from the noise.", Tone::plain, ""});
+  if (lines.empty()) lines.push_back({"No cause is named.", Tone::plain, ""});
   return lines;
 }
 
@@ -197,10 +203,15 @@ std::string describe_gap(const Ledger& ledger) {
                      gap > 0 ? "more" : "less");
 }
 
-std::string describe_remainder(const Ledger& ledger) {
+double remainder_of(const Ledger& ledger) {
   double rest = 0;
   for (const LedgerTerm& term : ledger.terms)
     if (term.cause == Cause::unexplained) rest += term.seconds;
+  return rest;
+}
+
+std::string describe_remainder(const Ledger& ledger) {
+  const double rest = remainder_of(ledger);
   const auto share = share_of_gap(ledger, rest);
   const std::string size = fmt::format("{} ms{}", Figures(ledger).change(rest),
                                        share ? fmt::format(", {} of the gap,", format_percent(std::fabs(*share))) : "");
@@ -209,14 +220,32 @@ std::string describe_remainder(const Ledger& ledger) {
                                        size + (share ? " is" : " are"));
 }
 
-TextTable tabulate_parts(const Ledger& ledger, const LedgerTerm& term) {
+TextTable tabulate_parts(const Ledger& ledger, const LedgerTerm& term, size_t name_width) {
   const Figures figures(ledger);
-  TextTable table{{"part", "A ms", "B ms", "B-A ms", "A calls", "B calls"}, {}, {1, 2, 3, 4, 5}};
+  TextTable table{{"part", "calls", "A ms", "B ms", "B-A ms"}, {}, {1, 2, 3, 4}};
   for (const LedgerDetail& each : term.details)
-    table.rows.push_back({shorten(each.what, k_part_width), figures.length(each.a_seconds),
-                          figures.length(each.b_seconds), figures.change(each.seconds), calls_text(each.a_calls),
-                          calls_text(each.b_calls)});
+    table.rows.push_back({shorten(each.what, name_width), calls_text(each), figures.length(each.a_seconds),
+                          figures.length(each.b_seconds), figures.change(each.seconds)});
   return table;
+}
+
+std::vector<Line> list_sides(const Ledger& ledger) {
+  const Figures figures(ledger);
+  std::vector<Line> lines;
+  for (const auto& [letter, side] : {std::pair('A', &ledger.a), std::pair('B', &ledger.b)}) {
+    std::vector<std::string> facts;
+    if (side->device) facts.push_back(*side->device);
+    if (side->ranks > 1) facts.push_back(fmt::format("{} ranks", side->ranks));
+    if (side->steps > 0) facts.push_back(fmt::format("{} step{}", side->steps, side->steps == 1 ? "" : "s"));
+    const std::string interval =
+        side->low && side->high ? fmt::format(" [{} to {}]", figures.length(*side->low), figures.length(*side->high))
+                                : "";
+    lines.push_back(
+        {fmt::format("{}  {}: {} ms per step{}{}{}", letter, side->label, figures.length(side->step_seconds), interval,
+                     facts.empty() ? "" : "; ", join(facts, ", ")),
+         Tone::plain, ""});
+  }
+  return lines;
 }
 
 WhyTables tabulate_why(const Ledger& ledger, bool all) {

@@ -27,7 +27,10 @@ struct WhyTables {
 // `all`: small terms keep lines of their own.
 WhyTables tabulate_why(const Ledger& ledger, bool all);
 
-// What a term consists of.
-TextTable tabulate_parts(const Ledger& ledger, const LedgerTerm& term);
+// What a term consists of; longer names are cut.
+TextTable tabulate_parts(const Ledger& ledger, const LedgerTerm& term, size_t name_width);
+
+// "A  h100: 47.151 ms per step [46.800 to 47.500]; NVIDIA H100, 4 steps"
+std::vector<Line> list_sides(const Ledger& ledger);
 
 }  // namespace tprimat::results

@@ -6,6 +6,8 @@
 namespace tprimat::results {
 namespace {
 
+constexpr size_t k_part_width = 40;
+
 void add_terms(const WhyTables& tables, Document& document) {
   TextTable table{tables.header, {}, {1, 2, 3, 4, 5}};
   for (const WhyRow& row : tables.rows) table.rows.push_back(row.cells);
@@ -19,7 +21,7 @@ void add_details(const Ledger& ledger, const WhyTables& tables, Document& docume
   for (const WhyRow& row : tables.rows) {
     if (row.term == nullptr || row.term->details.empty()) continue;
     document.push_back(make_heading(fmt::format("{}: {} ms", row.cells[0], row.cells[3])));
-    document.push_back(make_table(tabulate_parts(ledger, *row.term)));
+    document.push_back(make_table(tabulate_parts(ledger, *row.term, k_part_width)));
   }
   if (tables.classes.rows.empty()) return;
   document.push_back(make_heading("Sums of durations by class; overlapping ones count in full"));
@@ -30,7 +32,7 @@ void add_details(const Ledger& ledger, const WhyTables& tables, Document& docume
 
 Document build_why(const Ledger& ledger, bool all) {
   const WhyTables tables = tabulate_why(ledger, all);
-  Document document{make_title(describe_gap(ledger)), make_table(tables.sides)};
+  Document document{make_title(describe_gap(ledger)), make_lines(list_sides(ledger))};
   add_terms(tables, document);
   document.push_back(make_heading("Largest terms"));
   document.push_back(make_lines(tables.causes));

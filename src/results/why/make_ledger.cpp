@@ -1,14 +1,111 @@
 #include "why/make_ledger.h"
 
-#include "base/error.h"
+#include <algorithm>
+#include <cmath>
+
+#include "stats/descriptive.h"
+#include "text/format.h"
+#include "why/checks.h"
+#include "why/match_work.h"
+#include "why/sentences.h"
+#include "why/side.h"
+#include "why/term_series.h"
 
 namespace tprimat::results {
+namespace {
+
+// Micro-batches of B over those of A, where the runs state both and train the same tokens per step.
+SettingsDifference settings_of(const SideInput& a, const SideInput& b) {
+  if (!a.result || !b.result) return {};
+  const TrainingConfig &left = a.result->training_config, &right = b.result->training_config;
+  if (!left.global_batch_size || left.global_batch_size != right.global_batch_size) return {};
+  if (!left.sequence_length || left.sequence_length != right.sequence_length) return {};
+  const auto per_rank = [](const SideInput& side) -> std::optional<double> {
+    const auto accumulated = side.result->parallelism_config.gradient_accumulation_steps;
+    return accumulated && *accumulated > 0 ? std::optional(static_cast<double>(*accumulated)) : std::nullopt;
+  };
+  const auto one = per_rank(a), two = per_rank(b);
+  if (!one || !two || *one == *two) return {};
+  return {*two / *one};
+}
+
+std::vector<LedgerClass> classes_of(const StepWork& a, const StepWork& b) {
+  std::vector<LedgerClass> classes;
+  for (size_t i = 0; i < a.classes.size(); ++i)
+    if (a.classes[i].calls > 0 || b.classes[i].calls > 0)
+      classes.push_back({static_cast<logs::KernelClass>(i), a.classes[i].seconds, b.classes[i].seconds,
+                         a.classes[i].calls, b.classes[i].calls});
+  std::ranges::stable_sort(classes, std::greater<>(),
+                           [](const LedgerClass& each) { return std::max(each.a_seconds, each.b_seconds); });
+  return classes;
+}
+
+LedgerTerm term_of(Cause cause, TermSeries series) {
+  LedgerTerm term;
+  term.cause = cause;
+  term.seconds = series.value();
+  if (const auto interval = interval_of(series)) term.low = interval->low, term.high = interval->high;
+  term.a_seconds = series.a_seconds, term.b_seconds = series.b_seconds;
+  term.details = std::move(series.details);
+  return term;
+}
+
+void add_outliers(LedgerTerm& term, const Side& a, const Side& b) {
+  term.seconds = b.outliers - a.outliers;
+  term.a_seconds = a.outliers, term.b_seconds = b.outliers;
+  term.low = term.high = std::nullopt;
+  for (const Side* side : {&a, &b})
+    if (!side->outlier_steps.empty())
+      term.details.push_back({fmt::format("{} of {}: {} slow steps", side == &a ? "A" : "B", side->facts.label,
+                                          side->outlier_steps.size()),
+                              side == &a ? -a.outliers : b.outliers, std::nullopt, std::nullopt, std::nullopt,
+                              std::nullopt});
+}
+
+void set_gap_interval(Ledger& ledger, const Side& a, const Side& b) {
+  if (a.facts.low && a.facts.high && b.facts.low && b.facts.high) {
+    const Interval interval = difference_interval({b.facts.step_seconds, {*b.facts.low, *b.facts.high}},
+                                                  {a.facts.step_seconds, {*a.facts.low, *a.facts.high}});
+    ledger.low = interval.low, ledger.high = interval.high;
+  } else if (const auto interval = interval_of({a.work.step_seconds, b.work.step_seconds, {}, 0, 0})) {
+    ledger.low = interval->low, ledger.high = interval->high;
+  }
+}
+
+void note_intervals(Ledger& ledger, const Side& a, const Side& b) {
+  for (const Side* side : {&a, &b}) {
+    if (side->work.step_seconds.size() == 1)
+      ledger.notes.push_back(
+          fmt::format("{}: one step is recorded, so the terms have no intervals", side->facts.label));
+    const double after = side->work.after_mark.empty() ? 0.0 : mean(side->work.after_mark);
+    if (after > 0.1 * side->typical)
+      ledger.notes.push_back(
+          fmt::format("{}: the device works on for {} per step after the last mark: the host runs ahead, and the marks "
+                      "are shorter than the device's steps",
+                      side->facts.label, format_duration(after)));
+    ledger.notes.insert(ledger.notes.end(), side->notes.begin(), side->notes.end());
+  }
+}
+
+}  // namespace
 
 Ledger make_ledger(const SideInput& a, const SideInput& b) {
-  for (const SideInput* side : {&a, &b})
-    if (side->ranks.empty())
-      throw Error({"no trace is recorded", side->label, "record one with tprimat run --profile-steps 3"});
-  throw Error({"the ledger of traces is not made yet", a.label, ""});
+  const Side left = prepare_side(a), right = prepare_side(b);
+  check_same_model(a, b, left, right);
+  const WorkMatch match = match_work(left.work, right.work, settings_of(a, b));
+  std::vector<TermSeries> series = add_up_terms(left, right, match);
+  Ledger ledger;
+  ledger.a = left.facts, ledger.b = right.facts;
+  ledger.gap_seconds = right.facts.step_seconds - left.facts.step_seconds;
+  set_gap_interval(ledger, left, right);
+  for (size_t i = 0; i < series.size(); ++i)
+    ledger.terms.push_back(term_of(static_cast<Cause>(i), std::move(series[i])));
+  add_outliers(ledger.terms[static_cast<size_t>(Cause::outliers)], left, right);
+  ledger.classes = classes_of(left.work, right.work);
+  close_ledger(ledger);
+  note_intervals(ledger, left, right);
+  write_sentences(ledger, further_facts(ledger, left, right, match));
+  return ledger;
 }
 
 }  // namespace tprimat::results

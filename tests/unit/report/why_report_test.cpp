@@ -55,7 +55,7 @@ TEST(Why, NamesTheLargestTermsFirst) {
 TEST(Why, NamesNoCauseWhereNoneStandsOut) {
   Ledger ledger = sample_ledger();
   for (LedgerTerm& term : ledger.terms) term.sentence.clear();
-  EXPECT_NE(render_why(ledger, {}).find("No cause stands out"), std::string::npos);
+  EXPECT_NE(render_why(ledger, {}).find("No cause is named"), std::string::npos);
   ledger.resolved = false;
   EXPECT_NE(describe_remainder(ledger).find("Not resolved"), std::string::npos);
 }

@@ -17,6 +17,8 @@ extern const std::string_view why_csp;  // the hashes of styles and scripts, as 
 
 namespace {
 
+constexpr size_t k_part_width = 160;
+
 // In the order in which they run.
 constexpr const std::string_view* k_scripts[] = {&embedded::why_data_js, &embedded::theme_js,
                                                  &embedded::why_timeline_js};
@@ -40,7 +42,7 @@ std::string render_row(const std::vector<std::string>& cells, const std::string&
 }
 
 std::string render_term(const Ledger& ledger, const WhyRow& row, double largest) {
-  const TextTable parts = row.term == nullptr ? TextTable{} : tabulate_parts(ledger, *row.term);
+  const TextTable parts = row.term == nullptr ? TextTable{} : tabulate_parts(ledger, *row.term, k_part_width);
   const std::string line = render_row(row.cells, render_bar(row.seconds, largest), parts.rows.empty() ? "plain" : "");
   if (parts.rows.empty()) return line + "\n";
   return fmt::format("<details><summary>{}</summary><div class=\"parts\">\n{}</div></details>\n", line,

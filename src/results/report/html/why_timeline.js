@@ -60,11 +60,11 @@ function drawLane(context, side, lane, top, width) {
 // Bands state their kind, other spans their name, as far as it fits.
 function drawName(context, lane, side, span, left, wide, top) {
   const begin = Math.max(left, titleWidth);
-  const room = Math.floor((wide - (begin - left) - 8) / 6.2);
+  const letters = Math.floor((wide - (begin - left) - 8) / 6.2);
   const text = lane.title === "phases" ? side.groups[span.group] : side.names[span.name];
-  if (room < 6) return;
+  if (letters < 6) return;
   context.fillStyle = isDark() ? "#000" : "#fff";
-  context.fillText(text.slice(0, room), begin + 4, top + laneHeight * 0.68);
+  context.fillText(text.slice(0, letters), begin + 4, top + laneHeight * 0.68);
 }
 
 function drawTimeline(timeline) {
@@ -140,8 +140,8 @@ function listen(timeline) {
 
 function moveByKey(event) {
   const length = view.end - view.begin, middle = view.begin + length / 2;
-  if (event.key === "ArrowLeft") setView(view.begin - length / 5, view.end - length / 5);
-  if (event.key === "ArrowRight") setView(view.begin + length / 5, view.end + length / 5);
+  if (event.key.endsWith("Left")) setView(view.begin - length / 5, view.end - length / 5);
+  if (event.key.endsWith("Right")) setView(view.begin + length / 5, view.end + length / 5);
   if (event.key === "+") setView(middle - length * 0.4, middle + length * 0.4);
   if (event.key === "-") setView(middle - length * 0.625, middle + length * 0.625);
   if (event.key === "0") setView(0, longest);
@@ -176,7 +176,7 @@ function startTimelines() {
     title.textContent = `${side.label}, step ${side.step}: ${formatTime(side.marked)}`;
     canvas.tabIndex = 0;
     canvas.setAttribute("role", "img");
-    canvas.setAttribute("aria-label", `Timeline of ${side.label}; the arrow keys move, + and - zoom, 0 shows all`);
+    canvas.setAttribute("aria-label", `Timeline of ${side.label}; the cursor keys move, + and - zoom, 0 shows all`);
     place.append(title, canvas);
     timelines.push({side, canvas});
     listen(timelines.at(-1));

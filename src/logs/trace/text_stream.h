@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace tprimat::logs {
+
+// The text of a file, plain or gzip, through a window that moves forward over it; never more than the window in memory.
+class TextStream {
+ public:
+  TextStream(std::string_view bytes, std::string_view where);
+  ~TextStream();
+  TextStream(const TextStream&) = delete;
+  TextStream& operator=(const TextStream&) = delete;
+
+  std::string_view window() const { return window_; }
+  size_t position() const { return position_; }  // of the window's begin in the uncompressed text
+  const std::string& where() const { return where_; }
+  bool is_whole() const { return whole_; }  // the text ends with the window
+
+  // Moves the window's begin.
+  void drop(size_t count) {
+    window_.remove_prefix(count);
+    position_ += count;
+  }
+  // Moves the window's end by as much as the window holds, at least a mebibyte, or to the end of the text; views into
+  // the window become invalid. Throws Error for damaged or truncated gzip data and for a decompression bomb.
+  void grow();
+
+ private:
+  struct Inflater;
+
+  std::string where_, kept_;
+  std::unique_ptr<Inflater> inflater_;  // null for plain text
+  std::string_view rest_, window_;      // rest_: plain text behind the window's begin
+  size_t position_ = 0;
+  bool whole_ = false;
+};
+
+}  // namespace tprimat::logs

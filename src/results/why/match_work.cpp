@@ -1,0 +1,270 @@
+#include "why/match_work.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <tuple>
+
+namespace tprimat::results {
+namespace {
+
+using logs::KernelClass;
+using logs::Phase;
+
+constexpr double k_same_count = 0.02, k_same_volume = 0.02;
+constexpr double k_same_ratio = 0.25;  // of a number of calls to the ratio of the micro-batches
+constexpr double k_known = 0.5;        // a part of the keys counts where both sides know it for this share of the time
+
+bool is_product(KernelClass kernel_class) {
+  return kernel_class == KernelClass::matmul || kernel_class == KernelClass::convolution ||
+         kernel_class == KernelClass::attention;
+}
+
+bool is_near(double ratio, double expected, double tolerance) {
+  return ratio > 0 && std::abs(std::log(ratio / expected)) <= std::log1p(tolerance);
+}
+
+double time_where(const StepWork& work, const std::function<bool(const WorkRow&)>& holds) {
+  double sum = 0;
+  for (const WorkRow& row : work.rows)
+    if (holds(row)) sum += row.mean_seconds();
+  return sum;
+}
+
+struct Known {
+  bool phases = false, operations = false, shapes = false;
+};
+
+Known known_by_both(const StepWork& a, const StepWork& b) {
+  const auto known = [&](const std::function<bool(const WorkRow&)>& holds) {
+    return std::ranges::all_of(std::array{&a, &b}, [&](const StepWork* side) {
+      const auto computes = [](const WorkRow& row) { return row.key.kernel_class != KernelClass::collective; };
+      const auto both = [&](const WorkRow& row) { return computes(row) && holds(row); };
+      return time_where(*side, both) >= k_known * time_where(*side, computes);
+    });
+  };
+  return {known([](const WorkRow& row) { return row.key.phase != Phase::unknown; }),
+          known([](const WorkRow& row) { return row.has_operation; }),
+          known([](const WorkRow& row) { return !row.key.shapes.empty(); })};
+}
+
+// The rows of both sides that share something.
+struct Rows {
+  std::vector<size_t> a, b;
+};
+
+class Matcher {
+ public:
+  Matcher(const StepWork& a, const StepWork& b, const SettingsDifference& settings)
+      : a_(a), b_(b), known_(known_by_both(a, b)), taken_a_(a.rows.size()), taken_b_(b.rows.size()) {
+    match_.micro_batches = settings.micro_batches;
+    for (const StepWork* side : {&a_, &b_})
+      match_.all_seconds += time_where(*side, [](const WorkRow&) { return true; });
+  }
+
+  WorkMatch match() {
+    if (!match_.micro_batches) match_.micro_batches = find_micro_batches();
+    same_work_ = has_same_products();
+    const bool by_shapes = known_.shapes;
+    for_groups([&](const WorkKey& key) { return reduced(key, by_shapes); },
+               [this](const WorkKey& key, const Rows& rows) { pair_same(key, rows); });
+    if (known_.operations)
+      for_groups([&](const WorkKey& key) { return reduced(key, false); },
+                 [this](const WorkKey& key, const Rows& rows) { pair_operation(key, rows); });
+    for_groups(
+        [](const WorkKey& key) {
+          return WorkKey{key.kernel_class, {}, "", ""};
+        },
+        [this](const WorkKey& key, const Rows& rows) { pair_class(key, rows); });
+    return std::move(match_);
+  }
+
+ private:
+  WorkKey reduced(const WorkKey& key, bool with_shapes) const {
+    WorkKey part = key;
+    if (!known_.phases) part.phase = Phase::unknown;
+    if (!known_.operations && key.kernel_class != KernelClass::collective) part.operation.clear();
+    if (!with_shapes) part.shapes.clear();
+    return part;
+  }
+
+  void for_groups(const std::function<WorkKey(const WorkKey&)>& reduce,
+                  const std::function<void(const WorkKey&, const Rows&)>& visit) {
+    std::map<WorkKey, Rows> groups;
+    for (size_t i = 0; i < a_.rows.size(); ++i)
+      if (!taken_a_[i]) groups[reduce(a_.rows[i].key)].a.push_back(i);
+    for (size_t i = 0; i < b_.rows.size(); ++i)
+      if (!taken_b_[i]) groups[reduce(b_.rows[i].key)].b.push_back(i);
+    for (const auto& [key, rows] : groups) visit(key, rows);
+  }
+
+  struct Totals {
+    double seconds = 0, calls = 0, volume = 0;
+    bool knows_volume = true, knows_operation = true;
+  };
+  static Totals totals(const StepWork& side, const std::vector<size_t>& rows) {
+    Totals sum;
+    for (const size_t i : rows) {
+      const WorkRow& row = side.rows[i];
+      sum.seconds += row.mean_seconds(), sum.calls += row.calls, sum.volume += row.volume;
+      sum.knows_volume &= row.volume > 0, sum.knows_operation &= row.has_operation;
+    }
+    return sum;
+  }
+
+  // Work of the same key on both sides.
+  void pair_same(const WorkKey& key, const Rows& rows) {
+    if (rows.a.empty() || rows.b.empty()) return;
+    const Totals a = totals(a_, rows.a), b = totals(b_, rows.b);
+    match_.paired_seconds += a.seconds + b.seconds;
+    const double ratio = a.calls > 0 ? b.calls / a.calls : 1.0;
+    const bool counts = a.knows_operation && b.knows_operation && key.kernel_class != KernelClass::collective;
+    if (is_cut_otherwise(key, ratio)) return take(rows, Cause::micro_batches, Cause::micro_batches);
+    if (!counts || is_near(ratio, 1.0, k_same_count)) return take(rows, cause_of(key.kernel_class), Cause::launch);
+    split(rows, ratio, ratio, more_calls(key), cause_of(key.kernel_class));
+  }
+
+  // The same operation with other shapes.
+  void pair_operation(const WorkKey& key, const Rows& rows) {
+    if (rows.a.empty() || rows.b.empty()) return;
+    const Totals a = totals(a_, rows.a), b = totals(b_, rows.b);
+    if (match_.micro_batches && key.phase != Phase::optimizer)
+      return take(rows, Cause::micro_batches, Cause::micro_batches);
+    if (key.kernel_class == KernelClass::collective) return take(rows, Cause::communication, Cause::launch);
+    const double ratio = a.knows_volume && b.knows_volume ? b.volume / a.volume : 1.0;
+    if (a.knows_volume && b.knows_volume) match_.paired_seconds += a.seconds + b.seconds;
+    if (is_near(ratio, 1.0, k_same_volume)) return take(rows, cause_of(key.kernel_class), Cause::launch);
+    split(rows, ratio, b.calls / a.calls, Cause::work, cause_of(key.kernel_class));
+  }
+
+  // What only one side does, or does by another operation.
+  void pair_class(const WorkKey& key, const Rows& rows) {
+    const bool both = !rows.a.empty() && !rows.b.empty();
+    const bool whole = is_product(key.kernel_class) || key.kernel_class == KernelClass::collective ||
+                       key.kernel_class == KernelClass::other || !known_.operations;
+    if (both && whole) return take(rows, cause_of(key.kernel_class), Cause::launch);
+    for (const size_t i : rows.a) take({{i}, {}}, lone_cause(a_.rows[i].key), lone_gap_cause(a_.rows[i].key));
+    for (const size_t i : rows.b) take({{}, {i}}, lone_cause(b_.rows[i].key), lone_gap_cause(b_.rows[i].key));
+  }
+
+  Cause lone_cause(const WorkKey& key) const {
+    if (key.kernel_class == KernelClass::collective) return Cause::communication;
+    if (key.phase == Phase::recompute) return Cause::work;
+    if (match_.micro_batches && key.phase != Phase::optimizer) return Cause::micro_batches;
+    if (is_product(key.kernel_class)) return same_work_ ? Cause::one_sided : Cause::work;
+    return key.kernel_class == KernelClass::other ? Cause::unknown_kernels : Cause::one_sided;
+  }
+  Cause lone_gap_cause(const WorkKey& key) const {
+    const Cause cause = lone_cause(key);
+    return cause == Cause::unknown_kernels || cause == Cause::communication ? Cause::launch : cause;
+  }
+
+  // More calls of the same operation are more work, unless the products are the same: then one side does something that
+  // the other leaves out.
+  Cause more_calls(const WorkKey& key) const {
+    return same_work_ && !is_product(key.kernel_class) && key.phase != Phase::recompute ? Cause::one_sided
+                                                                                        : Cause::work;
+  }
+
+  bool is_cut_otherwise(const WorkKey& key, double ratio) const {
+    return match_.micro_batches && key.phase != Phase::optimizer && is_near(ratio, *match_.micro_batches, k_same_ratio);
+  }
+
+  struct Factors {
+    double a = 1, b = 1;
+  };
+  // Of the part that more calls or more work make up; the rest is 1 less it.
+  static Factors more(double ratio) { return {(1.0 - ratio) / 2.0, (1.0 - 1.0 / ratio) / 2.0}; }
+  static Factors rest(const Factors& part) { return {1.0 - part.a, 1.0 - part.b}; }
+
+  void take(const Rows& rows, Cause cause, Cause gap_cause) { share(rows, cause, gap_cause, {}, {}); }
+
+  // Gaps go with the calls, work with the volume.
+  void split(const Rows& rows, double ratio, double calls_ratio, Cause more_cause, Cause slower) {
+    const Factors part = more(ratio), gap_part = more(calls_ratio);
+    share(rows, more_cause, more_cause, part, gap_part);
+    share(rows, slower, Cause::launch, rest(part), rest(gap_part));
+  }
+
+  // A group of one row each stays a pair, for the details.
+  void share(const Rows& rows, Cause cause, Cause gap_cause, const Factors& factors, const Factors& gap_factors) {
+    for (size_t i = 0; i < std::max(rows.a.size(), rows.b.size()); ++i) {
+      WorkShare each{cause, k_no_row, k_no_row, factors.a, factors.b, gap_cause, gap_factors.a, gap_factors.b};
+      if (i < rows.a.size()) each.a_row = rows.a[i], taken_a_[rows.a[i]] = true;
+      if (i < rows.b.size()) each.b_row = rows.b[i], taken_b_[rows.b[i]] = true;
+      match_.shares.push_back(each);
+    }
+  }
+
+  bool has_same_products() const {
+    const auto volume = [](const StepWork& side) {
+      double sum = 0;
+      for (const WorkRow& row : side.rows)
+        if (is_product(row.key.kernel_class) && row.key.phase != Phase::recompute)
+          sum += row.volume > 0 ? row.volume : 0;
+      return sum;
+    };
+    const auto calls = [](const StepWork& side) {
+      double sum = 0;
+      for (const WorkRow& row : side.rows)
+        if (is_product(row.key.kernel_class) && row.key.phase != Phase::recompute) sum += row.calls;
+      return sum;
+    };
+    const double a = volume(a_), b = volume(b_);
+    if (a > 0 && b > 0) return is_near(b / a, 1.0, k_same_volume);
+    return calls(a_) <= 0 || is_near(calls(b_) / calls(a_), 1.0, k_same_count);
+  }
+
+  // Products of other shapes but the same volume, in k times as many calls.
+  std::optional<double> find_micro_batches() {
+    if (!known_.shapes) return std::nullopt;
+    std::map<WorkKey, std::pair<Totals, Totals>> groups;
+    const auto add = [&](const StepWork& side, bool is_b) {
+      for (size_t i = 0; i < side.rows.size(); ++i) {
+        if (!is_product(side.rows[i].key.kernel_class)) continue;
+        auto& pair = groups[reduced(side.rows[i].key, false)];
+        Totals& sum = is_b ? pair.second : pair.first;
+        const Totals one = totals(side, {i});
+        sum.seconds += one.seconds, sum.calls += one.calls, sum.volume += one.volume;
+      }
+    };
+    add(a_, false), add(b_, true);
+    double all = 0, log_sum = 0, found = 0;
+    for (const auto& [key, pair] : groups) {
+      const auto& [a, b] = pair;
+      const double seconds = a.seconds + b.seconds;
+      all += seconds;
+      if (a.volume <= 0 || b.volume <= 0 || !is_near(b.volume / a.volume, 1.0, k_same_volume)) continue;
+      const double ratio = b.calls / a.calls;
+      if (is_near(ratio, 1.0, 0.4)) continue;
+      found += seconds, log_sum += seconds * std::log(ratio);
+    }
+    return found > 0.5 * all ? std::optional(std::exp(log_sum / found)) : std::nullopt;
+  }
+
+  const StepWork &a_, &b_;
+  Known known_;
+  std::vector<char> taken_a_, taken_b_;
+  bool same_work_ = true;
+  WorkMatch match_;
+};
+
+}  // namespace
+
+Cause cause_of(KernelClass kernel_class) {
+  switch (kernel_class) {
+    case KernelClass::matmul:
+    case KernelClass::convolution: return Cause::products;
+    case KernelClass::attention: return Cause::attention;
+    case KernelClass::collective: return Cause::communication;
+    case KernelClass::other: return Cause::unknown_kernels;
+    default: return Cause::memory_bound;
+  }
+}
+
+WorkMatch match_work(const StepWork& a, const StepWork& b, const SettingsDifference& settings) {
+  return Matcher(a, b, settings).match();
+}
+
+}  // namespace tprimat::results

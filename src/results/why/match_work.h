@@ -1,0 +1,44 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "why/ledger.h"
+#include "why/work_rows.h"
+
+namespace tprimat::results {
+
+inline constexpr size_t k_no_row = static_cast<size_t>(-1);
+
+// What a row of each side adds to a term: b_factor x its time in B - a_factor x its time in A. All shares of a row add
+// up to 1, so that nothing is lost or counted twice.
+struct WorkShare {
+  Cause cause = Cause::work;
+  size_t a_row = k_no_row, b_row = k_no_row;
+  double a_factor = 0, b_factor = 0;
+  Cause gap_cause = Cause::launch;  // of the short gaps that belong to the rows
+  double a_gap_factor = 0, b_gap_factor = 0;
+};
+
+// How the settings of both runs differ in what decides about the work; unknown without results.
+struct SettingsDifference {
+  std::optional<double> micro_batches;  // of B over those of A, where the step's tokens are the same
+};
+
+struct WorkMatch {
+  std::vector<WorkShare> shares;
+  std::optional<double> micro_batches;  // micro-batches of B over those of A, where the work is cut otherwise
+  double paired_seconds = 0,
+         all_seconds = 0;  // of both sides' compute: with a counterpart of the same shapes or volume
+};
+
+// Pairs work by key; what is left by operation, and products, attention and convolutions by class. A changed number of
+// calls n of time t each is shared evenly: (nB - nA) (tA + tB) / 2 is more work, (nA + nB) / 2 (tB - tA) is slower
+// work, so that swapped sides give the negative.
+WorkMatch match_work(const StepWork& a, const StepWork& b, const SettingsDifference& settings);
+
+// The term of a class whose calls take another time.
+Cause cause_of(logs::KernelClass kernel_class);
+
+}  // namespace tprimat::results

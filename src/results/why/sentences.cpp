@@ -1,0 +1,147 @@
+#include "why/sentences.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "text/format.h"
+
+namespace tprimat::results {
+namespace {
+
+constexpr size_t k_max_findings = 3;
+constexpr double k_share_of_gap = 0.10;   // a smaller term is no finding
+constexpr double k_share_of_step = 0.01;  // nor is one below this share of a step
+
+std::string milliseconds(double seconds) {
+  return fmt::format("{:+.{}f} ms", seconds * 1e3, std::abs(seconds) < 1e-3 ? 3 : std::abs(seconds) < 0.1 ? 1 : 0);
+}
+std::string plain_milliseconds(double seconds) {
+  return fmt::format("{:.{}f} ms", seconds * 1e3, std::abs(seconds) < 1e-3 ? 3 : std::abs(seconds) < 0.1 ? 1 : 0);
+}
+
+std::string_view subject_of(Cause cause) {
+  switch (cause) {
+    case Cause::work: return "more or other work";
+    case Cause::micro_batches: return "other micro-batches";
+    case Cause::products: return "matrix products";
+    case Cause::attention: return "attention";
+    case Cause::memory_bound: return "memory-bound operations";
+    case Cause::communication: return "exposed communication";
+    case Cause::waiting: return "waiting for another rank";
+    case Cause::data: return "waiting for input";
+    case Cause::synchronisation: return "waits of the host";
+    case Cause::launch: return "idle device, the host launches late";
+    case Cause::clocks: return "clock frequency";
+    case Cause::one_sided: return "operations that one side lacks";
+    case Cause::outliers: return "single slow steps";
+    case Cause::unknown_kernels: return "kernels of no known class";
+    case Cause::unexplained: return "not explained";
+  }
+  return "";
+}
+
+std::string_view remedy_of(Cause cause, bool b_is_slower) {
+  if (!b_is_slower) return "";
+  switch (cause) {
+    case Cause::work: return "compare recomputation, batch, sequence length and padding of both configurations";
+    case Cause::micro_batches: return "raise the micro-batch as far as memory allows";
+    case Cause::products:
+      return "compare the kernels of these shapes and the versions of the library, and measure the shapes alone with "
+             "tprimat probe";
+    case Cause::attention: return "compare the attention backends of both sides";
+    case Cause::memory_bound: return "compare memory bandwidth and fusions (torch.compile, fused optimizer)";
+    case Cause::communication:
+      return "compare the collective library's settings and the network, and check what overlaps with computation";
+    case Cause::waiting: return "look at the late rank: its processors, its clock, its share of the work";
+    case Cause::data: return "raise the number of data loader workers or prefetch, or store the data pre-processed";
+    case Cause::synchronisation:
+      return "remove .item(), print of tensors, synchronize() and allocations from the step; pin the host's memory";
+    case Cause::launch:
+      return "reduce the launches (CUDA graphs, torch.compile, fused optimizer), or free the host's processor";
+    case Cause::clocks: return "check power cap, cooling and clock settings with tprimat doctor";
+    case Cause::one_sided: return "compare which fusions and layouts each side uses";
+    case Cause::outliers: return "look at the slow steps: checkpoints, evaluation, other programs";
+    case Cause::unknown_kernels: return "look at these kernels by name";
+    case Cause::unexplained: return "";
+  }
+  return "";
+}
+
+std::string calls_text(const LedgerDetail& detail) {
+  if (!detail.a_calls && !detail.b_calls) return "";
+  const double a = detail.a_calls.value_or(0), b = detail.b_calls.value_or(0);
+  if (a == b) return fmt::format(", {} calls", format_significant(a, 3));
+  return fmt::format(", {} and {} calls", format_significant(a, 3), format_significant(b, 3));
+}
+
+// "mostly aten::mm [1024,1024] [1024,4096]: 12.1 and 18.3 ms, 24 calls"
+std::string detail_text(const LedgerDetail& detail) {
+  if (detail.a_seconds && detail.b_seconds)
+    return fmt::format("{}: {} in A, {} in B{}", detail.what, plain_milliseconds(*detail.a_seconds),
+                       plain_milliseconds(*detail.b_seconds), calls_text(detail));
+  if (detail.a_seconds || detail.b_seconds)
+    return fmt::format("{}: {}, only in {}{}", detail.what,
+                       plain_milliseconds(detail.a_seconds ? *detail.a_seconds : *detail.b_seconds),
+                       detail.a_seconds ? "A" : "B", calls_text(detail));
+  return fmt::format("{}: {}", detail.what, milliseconds(detail.seconds));
+}
+
+std::string sentence_of(const Ledger& ledger, const LedgerTerm& term) {
+  std::string text = fmt::format("{}: {} per step", subject_of(term.cause), milliseconds(term.seconds));
+  if (std::abs(ledger.gap_seconds) > 0 && std::abs(term.seconds) <= 3 * std::abs(ledger.gap_seconds))
+    text += fmt::format(" ({} of the gap)", format_percent(term.seconds / ledger.gap_seconds, 0));
+  if (!term.details.empty()) text += "; mostly " + detail_text(term.details.front());
+  return text;
+}
+
+std::string late_rank_text(const Side& side) {
+  if (!side.late) return "";
+  std::string text = fmt::format("; rank {} is late by {}", side.late->index, plain_milliseconds(side.late->seconds));
+  if (!side.late->longer.empty())
+    text += fmt::format(": {} takes {} longer than on the other ranks", side.late->longer.front().what,
+                        plain_milliseconds(side.late->longer.front().seconds));
+  return text;
+}
+
+}  // namespace
+
+bool is_finding(const Ledger& ledger, const LedgerTerm& term) {
+  const auto is_noise = [](const std::optional<double>& low, const std::optional<double>& high) {
+    return low && high && *low <= 0 && *high >= 0;
+  };
+  if (term.cause == Cause::unexplained || is_noise(ledger.low, ledger.high) || is_noise(term.low, term.high))
+    return false;
+  const double step = std::min(ledger.a.step_seconds, ledger.b.step_seconds), size = std::abs(term.seconds);
+  return size >= k_share_of_step * step && size >= k_share_of_gap * std::abs(ledger.gap_seconds) &&
+         std::abs(ledger.gap_seconds) >= k_share_of_step * step;
+}
+
+std::map<Cause, std::string> further_facts(const Ledger& ledger, const Side& a, const Side& b, const WorkMatch& match) {
+  std::map<Cause, std::string> facts;
+  if (match.micro_batches)
+    facts[Cause::micro_batches] =
+        fmt::format("; B has {} times as many micro-batches", format_significant(*match.micro_batches, 3));
+  const bool b_waits = ledger.terms[static_cast<size_t>(Cause::waiting)].seconds > 0;
+  facts[Cause::waiting] = late_rank_text(b_waits ? b : a);
+  return facts;
+}
+
+void write_sentences(Ledger& ledger, const std::map<Cause, std::string>& more) {
+  std::vector<const LedgerTerm*> found;
+  for (LedgerTerm& term : ledger.terms) {
+    if (!is_finding(ledger, term)) continue;
+    term.sentence = sentence_of(ledger, term);
+    if (const auto further = more.find(term.cause); further != more.end()) term.sentence += further->second;
+    term.remedy = remedy_of(term.cause, term.seconds > 0);
+    found.push_back(&term);
+  }
+  std::ranges::stable_sort(found, std::greater<>(), [](const LedgerTerm* term) { return std::abs(term->seconds); });
+  for (size_t i = 0; i < std::min(found.size(), k_max_findings); ++i)
+    ledger.findings.push_back(found[i]->remedy.empty() ? found[i]->sentence
+                                                       : found[i]->sentence + "; " + found[i]->remedy);
+  if (found.empty())
+    ledger.notes.push_back(
+        "no cause is named: neither the gap nor a term exceeds what the steps' own variation explains");
+}
+
+}  // namespace tprimat::results

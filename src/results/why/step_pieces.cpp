@@ -1,0 +1,218 @@
+#include "why/step_pieces.h"
+
+#include <algorithm>
+#include <map>
+
+#include "why/host_states.h"
+#include "why/sweep.h"
+
+namespace tprimat::results {
+namespace {
+
+using logs::GpuEvent;
+using logs::GpuEventKind;
+using logs::KernelClass;
+using logs::Span;
+using logs::Trace;
+
+// Which of several at once has the moment.
+uint8_t rank_of(KernelClass kernel_class) {
+  switch (kernel_class) {
+    case KernelClass::matmul: return 0;
+    case KernelClass::attention: return 1;
+    case KernelClass::convolution: return 2;
+    case KernelClass::collective: return 4;
+    default: return 3;
+  }
+}
+constexpr uint8_t k_collective_rank = 4, k_copy_rank = 5, k_enclosing_rank = 6, k_data_rank = 7;
+
+std::vector<KernelClass> classes_on_gpu(const Trace& trace) {
+  std::map<std::pair<uint32_t, uint32_t>, KernelClass> known;  // by name and operation
+  std::vector<KernelClass> classes;
+  classes.reserve(trace.events.size());
+  for (const GpuEvent& event : trace.events) {
+    if (event.kind != GpuEventKind::kernel) {
+      classes.push_back(KernelClass::copy);
+      continue;
+    }
+    const uint32_t operation =
+        event.launcher < trace.host_events.size() ? trace.host_events[event.launcher].name : logs::k_none;
+    const auto [place, is_new] = known.try_emplace({event.name, operation}, KernelClass::other);
+    if (is_new)
+      place->second = operation == logs::k_none
+                          ? logs::classify_kernel(trace.names[event.name])
+                          : logs::classify_kernel(trace.names[event.name], trace.names[operation]);
+    classes.push_back(place->second);
+  }
+  return classes;
+}
+
+std::vector<KernelClass> classes_on_processor(const Trace& trace) {
+  std::vector<std::optional<KernelClass>> known(trace.names.size());
+  std::vector<KernelClass> classes;
+  classes.reserve(trace.host_events.size());
+  for (const logs::HostEvent& event : trace.host_events) {
+    std::optional<KernelClass>& each = known[event.name];
+    if (!each) each = logs::classify_operation(trace.names[event.name]);
+    classes.push_back(event.collective != logs::k_none ? KernelClass::collective : *each);
+  }
+  return classes;
+}
+
+Span whole(const std::vector<StepWindow>& windows) { return {windows.front().span.begin, windows.back().span.end}; }
+
+class GpuCutter {
+ public:
+  GpuCutter(const Trace& trace, StepPieces& cut, const RankWaiting* waiting)
+      : trace_(trace), cut_(cut), waiting_(waiting), states_(trace) {}
+
+  void cut() {
+    std::vector<SweepItem> items;
+    for (uint32_t i = 0; i < trace_.events.size(); ++i) {
+      const GpuEvent& event = trace_.events[i];
+      if (event.device != *cut_.device) continue;
+      const uint8_t rank = event.kind == GpuEventKind::kernel ? rank_of(cut_.classes[i]) : k_copy_rank;
+      items.push_back({event.span, i, rank});
+    }
+    sweep(std::move(items), whole(cut_.windows),
+          {[this](const Span& span, const SweepItem& item) { take(span, item); },
+           [this](const Span& gap, const SweepItem* next) { fill(gap, next); }});
+  }
+
+ private:
+  void take(const Span& span, const SweepItem& item) {
+    if (item.rank != k_collective_rank) {
+      add({span, item.rank == k_copy_rank ? Moment::copy : Moment::compute, item.event});
+      return;
+    }
+    const int64_t waited =
+        waiting_ != nullptr && item.event < waiting_->events.size() ? waiting_->events[item.event] : 0;
+    const int64_t begins = std::clamp(item.span.begin + waited, span.begin, span.end);
+    add({{span.begin, begins}, Moment::waiting, item.event});
+    add({{begins, span.end}, Moment::communication, item.event});
+  }
+
+  void fill(const Span& gap, const SweepItem* next) {
+    if (next == nullptr) {
+      for (const Piece& piece : states_.split(gap, std::nullopt, logs::k_none))
+        add({piece.span, trace_.host_events.empty() ? Moment::idle : piece.moment, piece.event});
+      return;
+    }
+    const GpuEvent& event = trace_.events[next->event];
+    if (event.launched < 0) {
+      add({gap, Moment::idle, next->event});
+      return;
+    }
+    const int64_t launched = std::clamp(event.launched, gap.begin, gap.end);
+    std::optional<uint32_t> thread;
+    if (event.launcher < trace_.host_events.size()) thread = trace_.host_events[event.launcher].thread;
+    for (const Piece& piece : states_.split({gap.begin, launched}, thread, next->event)) add(piece);
+    add({{launched, gap.end}, Moment::latency, next->event});
+  }
+
+  void add(const Piece& piece) {
+    if (piece.span.length() <= 0) return;
+    if (!cut_.pieces.empty()) {
+      Piece& last = cut_.pieces.back();
+      if (last.span.end == piece.span.begin && last.event == piece.event && last.moment == piece.moment) {
+        last.span.end = piece.span.end;
+        return;
+      }
+    }
+    cut_.pieces.push_back(piece);
+  }
+
+  const Trace& trace_;
+  StepPieces& cut_;
+  const RankWaiting* waiting_;
+  HostStates states_;
+};
+
+class ProcessorCutter {
+ public:
+  ProcessorCutter(const Trace& trace, StepPieces& cut, const RankWaiting* waiting)
+      : trace_(trace), cut_(cut), waiting_(waiting), states_(trace) {}
+
+  void cut() {
+    std::vector<SweepItem> items;
+    for (const OperationStretch& each : innermost_operations(trace_))
+      items.push_back({each.span, each.event, rank(each)});
+    sweep(std::move(items), whole(cut_.windows),
+          {[this](const Span& span, const SweepItem& item) { take(span, item); },
+           [this](const Span& gap, const SweepItem* next) {
+             const uint32_t event = next == nullptr ? logs::k_none : next->event;
+             for (const Piece& piece : states_.split(gap, std::nullopt, event)) add(piece);
+           }});
+  }
+
+ private:
+  // An operation around others does nothing itself: its own time is the host's.
+  uint8_t rank(const OperationStretch& stretch) const {
+    const KernelClass kernel_class = cut_.classes[stretch.event];
+    if (trace_.host_events[stretch.event].phase == logs::Phase::data) return k_data_rank;
+    if (kernel_class == KernelClass::other && stretch.encloses) return k_enclosing_rank;
+    return rank_of(kernel_class);
+  }
+
+  void take(const Span& span, const SweepItem& item) {
+    if (item.rank == k_data_rank || item.rank == k_enclosing_rank) {
+      add({span, item.rank == k_data_rank ? Moment::data : Moment::host, item.event});
+    } else if (item.rank == k_collective_rank) {
+      const logs::Span& call = trace_.host_events[item.event].span;
+      const bool known = waiting_ != nullptr && item.event < waiting_->host_events.size();
+      const int64_t waited = known ? waiting_->host_events[item.event] : 0;
+      const int64_t begins = std::clamp(call.begin + waited, span.begin, span.end);
+      add({{span.begin, begins}, Moment::waiting, item.event});
+      add({{begins, span.end}, Moment::communication, item.event});
+    } else {
+      add({span, Moment::compute, item.event});
+    }
+  }
+
+  void add(const Piece& piece) {
+    if (piece.span.length() > 0) cut_.pieces.push_back(piece);
+  }
+
+  const Trace& trace_;
+  StepPieces& cut_;
+  const RankWaiting* waiting_;
+  HostStates states_;
+};
+
+// Communication's union less its exposed part.
+void measure_device(const Trace& trace, StepPieces& cut) {
+  std::vector<Span> collectives;
+  if (cut.device) {
+    for (size_t i = 0; i < trace.events.size(); ++i)
+      if (trace.events[i].device == *cut.device && cut.classes[i] == KernelClass::collective)
+        collectives.push_back(trace.events[i].span);
+  } else {
+    for (size_t i = 0; i < trace.host_events.size(); ++i)
+      if (trace.host_events[i].kind == logs::HostEventKind::operation && cut.classes[i] == KernelClass::collective)
+        collectives.push_back(trace.host_events[i].span);
+  }
+  cut.hidden_communication = measure(clip(logs::unite(std::move(collectives)), whole(cut.windows)));
+  for (const Piece& piece : cut.pieces) {
+    const bool exposed = piece.moment == Moment::communication || piece.moment == Moment::waiting;
+    if (exposed) cut.hidden_communication -= piece.span.length();
+    if (exposed || piece.moment == Moment::compute || piece.moment == Moment::copy) cut.busy += piece.span.length();
+  }
+}
+
+}  // namespace
+
+StepPieces cut_steps(const Trace& trace, const RankWaiting* waiting, std::string_view where) {
+  StepPieces cut;
+  cut.device = busiest_device(trace);
+  cut.windows = find_windows(trace, cut.device, where);
+  cut.classes = cut.device ? classes_on_gpu(trace) : classes_on_processor(trace);
+  if (cut.device)
+    GpuCutter(trace, cut, waiting).cut();
+  else
+    ProcessorCutter(trace, cut, waiting).cut();
+  measure_device(trace, cut);
+  return cut;
+}
+
+}  // namespace tprimat::results

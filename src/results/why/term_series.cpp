@@ -1,0 +1,189 @@
+#include "why/term_series.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "stats/descriptive.h"
+
+namespace tprimat::results {
+namespace {
+
+constexpr size_t k_causes = static_cast<size_t>(Cause::unexplained) + 1;
+constexpr size_t k_max_details = 20;
+constexpr double k_same_clock = 0.01;
+constexpr double k_unresolved = 0.05;  // of the gap
+
+double mean_of(const std::vector<double>& values) { return values.empty() ? 0.0 : mean(values); }
+
+void add_times(std::vector<double>& to, const std::vector<double>& values, double factor) {
+  for (size_t i = 0; i < to.size(); ++i) to[i] += factor * values[i];
+}
+
+class TermAdder {
+ public:
+  TermAdder(const Side& a, const Side& b) : a_(a), b_(b), terms_(k_causes) {
+    for (TermSeries& term : terms_)
+      term.a.assign(a.work.step_seconds.size(), 0.0), term.b.assign(b.work.step_seconds.size(), 0.0);
+    set_clocks();
+  }
+
+  std::vector<TermSeries> add(const WorkMatch& match) {
+    for (const WorkShare& share : match.shares) add_share(share);
+    add_moments(Moment::waiting, Cause::waiting, "waiting in collectives");
+    add_moments(Moment::data, Cause::data, "waiting for input");
+    add_moments(Moment::synchronisation, Cause::synchronisation,
+                "waits for the device, copies from the host, allocation");
+    add_moments(Moment::host, Cause::launch, "host, gaps longer than 1 ms and after the last work");
+    add_moments(Moment::collection, Cause::launch, "garbage collection");
+    add_moments(Moment::latency, Cause::launch, "device, launched but not begun");
+    add_moments(Moment::idle, Cause::launch, "idle, the trace does not tell why");
+    add_after_mark();
+    for (TermSeries& term : terms_) term.details = largest_details(std::move(term.details));
+    return std::move(terms_);
+  }
+
+ private:
+  TermSeries& term(Cause cause) { return terms_[static_cast<size_t>(cause)]; }
+
+  // A product's time goes with 1 / clock. Clocks of different devices say nothing about each other.
+  void set_clocks() {
+    if (!a_.clock_hz || !b_.clock_hz || a_.facts.device != b_.facts.device) return;
+    if (std::abs(*b_.clock_hz / *a_.clock_hz - 1.0) < k_same_clock) return;
+    const double between = std::sqrt(*a_.clock_hz * *b_.clock_hz);
+    a_clock_share_ = 1.0 - *a_.clock_hz / between, b_clock_share_ = 1.0 - *b_.clock_hz / between;
+  }
+
+  void add_share(const WorkShare& share) {
+    const bool by_clock = share.cause == Cause::products || share.cause == Cause::attention;
+    const double a_clock = by_clock ? a_clock_share_ : 0.0, b_clock = by_clock ? b_clock_share_ : 0.0;
+    if (by_clock && a_clock != 0) add_rows(Cause::clocks, share, a_clock, b_clock);
+    add_rows(share.cause, share, 1.0 - a_clock, 1.0 - b_clock);
+    add_gaps(share);
+  }
+
+  void add_rows(Cause cause, const WorkShare& share, double a_part, double b_part) {
+    const WorkRow *a = row(a_, share.a_row), *b = row(b_, share.b_row);
+    TermSeries& to = term(cause);
+    LedgerDetail detail;
+    detail.what = describe_key((b != nullptr ? b : a)->key);
+    if (a != nullptr) {
+      add_times(to.a, a->seconds, a_part * share.a_factor);
+      detail.a_seconds = a->mean_seconds(), detail.a_calls = a->calls;
+      detail.seconds -= a_part * share.a_factor * *detail.a_seconds;
+      to.a_seconds += *detail.a_seconds;
+    }
+    if (b != nullptr) {
+      add_times(to.b, b->seconds, b_part * share.b_factor);
+      detail.b_seconds = b->mean_seconds(), detail.b_calls = b->calls;
+      detail.seconds += b_part * share.b_factor * *detail.b_seconds;
+      to.b_seconds += *detail.b_seconds;
+    }
+    to.details.push_back(std::move(detail));
+  }
+
+  // The Python and the launch before work that only one side does belong to that work.
+  void add_gaps(const WorkShare& share) {
+    const WorkRow *a = row(a_, share.a_row), *b = row(b_, share.b_row);
+    const double a_seconds = a == nullptr ? 0.0 : mean_of(a->gap_seconds);
+    const double b_seconds = b == nullptr ? 0.0 : mean_of(b->gap_seconds);
+    if (a_seconds == 0 && b_seconds == 0) return;
+    TermSeries& to = term(share.gap_cause);
+    if (a != nullptr) add_times(to.a, a->gap_seconds, share.a_gap_factor);
+    if (b != nullptr) add_times(to.b, b->gap_seconds, share.b_gap_factor);
+    to.a_seconds += a_seconds, to.b_seconds += b_seconds;
+    const std::string what = share.gap_cause == Cause::launch
+                                 ? "host and launch before each operation"
+                                 : "host and launch before " + describe_key((b != nullptr ? b : a)->key);
+    to.details.push_back({what, share.b_gap_factor * b_seconds - share.a_gap_factor * a_seconds, a_seconds, b_seconds,
+                          std::nullopt, std::nullopt});
+  }
+
+  void add_moments(Moment moment, Cause cause, const std::string& what) {
+    const auto& a = a_.work.moments[static_cast<size_t>(moment)];
+    const auto& b = b_.work.moments[static_cast<size_t>(moment)];
+    add_series(cause, what, a, b, 1.0);
+  }
+  void add_after_mark() {
+    add_series(Cause::launch, "work of the device after the step's mark", a_.work.after_mark, b_.work.after_mark, -1.0);
+  }
+
+  void add_series(Cause cause, const std::string& what, const std::vector<double>& a, const std::vector<double>& b,
+                  double factor) {
+    TermSeries& to = term(cause);
+    add_times(to.a, a, factor), add_times(to.b, b, factor);
+    const double a_seconds = factor * mean_of(a), b_seconds = factor * mean_of(b);
+    to.a_seconds += a_seconds, to.b_seconds += b_seconds;
+    if (a_seconds != 0 || b_seconds != 0)
+      to.details.push_back({what, b_seconds - a_seconds, a_seconds, b_seconds, std::nullopt, std::nullopt});
+  }
+
+  static const WorkRow* row(const Side& side, size_t index) {
+    return index == k_no_row ? nullptr : &side.work.rows[index];
+  }
+
+  const Side &a_, &b_;
+  std::vector<TermSeries> terms_;
+  double a_clock_share_ = 0, b_clock_share_ = 0;
+};
+
+// Mean of a series with the variance of it.
+std::optional<MeanEstimate> estimate(const std::vector<double>& values) {
+  if (values.size() >= k_min_values_for_interval) return estimate_mean(values);
+  if (values.size() < 2) return std::nullopt;
+  const double count = static_cast<double>(values.size()), spread = stddev(values);
+  return MeanEstimate{mean(values), spread * spread / count, count - 1.0};
+}
+
+void add_optional(std::optional<double>& to, const std::optional<double>& value) {
+  if (value) to = to.value_or(0.0) + *value;
+}
+
+}  // namespace
+
+double TermSeries::value() const { return mean_of(b) - mean_of(a); }
+
+std::vector<TermSeries> add_up_terms(const Side& a, const Side& b, const WorkMatch& match) {
+  return TermAdder(a, b).add(match);
+}
+
+std::optional<Interval> interval_of(const TermSeries& series) {
+  const auto a = estimate(series.a), b = estimate(series.b);
+  if (!a || !b) return std::nullopt;
+  const double variance = a->variance + b->variance;
+  if (variance <= 0) return Interval{series.value(), series.value()};
+  // Welch and Satterthwaite
+  const double freedom =
+      variance * variance /
+      (a->variance * a->variance / a->degrees_of_freedom + b->variance * b->variance / b->degrees_of_freedom);
+  return student_interval({series.value(), variance, std::max(freedom, 1.0)});
+}
+
+void close_ledger(Ledger& ledger) {
+  double explained = 0;
+  for (const LedgerTerm& term : ledger.terms) explained += term.seconds;
+  double rest = ledger.gap_seconds - explained;
+  if (std::abs(rest) < 1e-9) rest = 0.0;
+  ledger.terms.back().seconds = rest;
+  ledger.terms.back().low = ledger.terms.back().high = std::nullopt;
+  ledger.resolved = std::abs(rest) <= k_unresolved * std::abs(ledger.gap_seconds);
+}
+
+std::vector<LedgerDetail> largest_details(std::vector<LedgerDetail> details) {
+  std::map<std::string, LedgerDetail> joined;
+  for (LedgerDetail& each : details) {
+    const auto [place, is_new] = joined.try_emplace(each.what, each);
+    if (is_new) continue;
+    LedgerDetail& sum = place->second;
+    sum.seconds += each.seconds;
+    add_optional(sum.a_seconds, each.a_seconds), add_optional(sum.b_seconds, each.b_seconds);
+    add_optional(sum.a_calls, each.a_calls), add_optional(sum.b_calls, each.b_calls);
+  }
+  std::vector<LedgerDetail> largest;
+  for (auto& [what, detail] : joined)
+    if (std::abs(detail.seconds) >= 1e-9) largest.push_back(std::move(detail));
+  std::ranges::stable_sort(largest, std::greater<>(), [](const LedgerDetail& d) { return std::abs(d.seconds); });
+  if (largest.size() > k_max_details) largest.resize(k_max_details);
+  return largest;
+}
+
+}  // namespace tprimat::results

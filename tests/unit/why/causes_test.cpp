@@ -1,0 +1,190 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "unit/why/sample_traces.h"
+#include "why/make_ledger.h"
+
+// One cause is injected into a made trace; its term holds all of the gap.
+namespace tprimat::results {
+namespace {
+
+const LedgerTerm& term(const Ledger& ledger, Cause cause) { return ledger.terms[static_cast<size_t>(cause)]; }
+
+SideInput side(const std::string& label, logs::Trace trace) {
+  SideInput input;
+  input.label = label;
+  input.ranks.push_back(std::move(trace));
+  return input;
+}
+
+void expect_closed(const Ledger& ledger) {
+  double sum = 0;
+  for (const LedgerTerm& each : ledger.terms) sum += each.seconds;
+  EXPECT_NEAR(sum, ledger.gap_seconds, 1e-12);
+  EXPECT_NEAR(term(ledger, Cause::unexplained).seconds, 0.0, 1e-9);
+  EXPECT_TRUE(ledger.resolved);
+}
+
+// The term has all of the gap but what launching and waiting for the device add.
+void expect_alone(const Ledger& ledger, Cause cause, double seconds) {
+  expect_closed(ledger);
+  for (const LedgerTerm& each : ledger.terms)
+    EXPECT_NEAR(each.seconds, each.cause == cause ? seconds : 0.0, 2e-8) << enum_name(each.cause);
+}
+
+class Causes : public testing::TestWithParam<bool> {
+ protected:
+  Ledger ledger(const SampleStep& changed, int steps = 3) const {
+    return make_ledger(side("A", sample_trace(sample_step(), steps, GetParam())),
+                       side("B", sample_trace(changed, steps, GetParam())));
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Devices, Causes, testing::Bool(),
+                         [](const auto& each) { return each.param ? "Gpu" : "Processor"; });
+
+TEST_P(Causes, NothingChanged) {
+  const Ledger equal = ledger(sample_step());
+  expect_alone(equal, Cause::products, 0.0);
+  EXPECT_TRUE(equal.findings.empty());
+}
+
+TEST_P(Causes, SlowerProduct) {
+  SampleStep step = sample_step();
+  step[0].device += 70'000;
+  const Ledger slower = ledger(step);
+  expect_alone(slower, Cause::products, 70e-6);
+  ASSERT_EQ(slower.findings.size(), 1u);
+  EXPECT_NE(slower.findings[0].find("aten::mm [512,256] [256,1024]"), std::string::npos) << slower.findings[0];
+}
+
+TEST_P(Causes, SlowerAttention) {
+  SampleStep step = sample_step();
+  step[1].device += 70'000;
+  expect_alone(ledger(step), Cause::attention, 70e-6);
+}
+
+TEST_P(Causes, SlowerNorm) {
+  SampleStep step = sample_step();
+  step[3].device += 70'000;
+  expect_alone(ledger(step), Cause::memory_bound, 70e-6);
+}
+
+TEST_P(Causes, SlowerCommunication) {
+  SampleStep step = sample_step();
+  step[6].device += 70'000;
+  expect_alone(ledger(step), Cause::communication, 70e-6);
+}
+
+TEST_P(Causes, WaitingForInput) {
+  SampleStep step = sample_step();
+  step[0].before = 20'000'000, step[0].during = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__";
+  expect_alone(ledger(step), Cause::data, 20e-3);
+}
+
+TEST_P(Causes, PythonBeforeTheStep) {
+  SampleStep step = sample_step();
+  step[0].before = 5'000'000;
+  expect_alone(ledger(step), Cause::launch, 5e-3);
+}
+
+TEST_P(Causes, ACopyThatOneSideLacks) {
+  SampleStep step = sample_step();
+  step.insert(step.begin() + 4, {"aten::clone", "copy_kernel", "[512,1024]", 60'000});
+  expect_alone(ledger(step), Cause::one_sided, 60e-6);
+}
+
+TEST_P(Causes, MoreCallsOfACopy) {
+  SampleStep step = sample_step();
+  step.insert(step.begin() + 4, step[4]);
+  expect_alone(ledger(step), Cause::one_sided, 40e-6);
+}
+
+TEST_P(Causes, Recomputation) {
+  SampleStep step = sample_step();
+  SampleStep again(step.begin(), step.begin() + 5);
+  for (SampleOperation& each : again) each.phase = logs::Phase::recompute;
+  step.insert(step.begin() + 5, again.begin(), again.end());
+  expect_alone(ledger(step), Cause::work, 400e-6);
+}
+
+TEST_P(Causes, TwiceTheTokens) {
+  SampleStep step = sample_step();
+  step[0].shapes = "[1024,256] [256,1024]", step[0].device *= 2;
+  step[1].shapes = "[8,8,128,64] [8,8,128,64]", step[1].device *= 2;
+  step[2].shapes = "[256] [1024,1024] [1024,256]", step[2].device *= 2;
+  step[5].shapes = "[1024,1024] [1024,256]", step[5].device *= 2;
+  expect_closed(ledger(step));
+  EXPECT_NEAR(term(ledger(step), Cause::work).seconds, 450e-6, 1e-6);
+  EXPECT_NEAR(term(ledger(step), Cause::products).seconds, 0, 1e-6);
+}
+
+TEST_P(Causes, SmallerMicroBatches) {
+  SampleStep half;
+  const SampleStep whole = sample_step();
+  for (int i = 0; i < 2; ++i)
+    for (size_t each = 0; each < 6; ++each) half.push_back(whole[each]);
+  const char* halves[] = {
+      "[256,256] [256,1024]", "[2,8,128,64] [2,8,128,64]", "[256] [256,1024] [1024,256]", "[256,256]",
+      "[256,1024]",           "[1024,256] [256,256]"};
+  for (size_t i = 0; i < half.size(); ++i) half[i].shapes = halves[i % 6], half[i].device = half[i].device * 6 / 10;
+  half.push_back(
+      {"aten::add_", "vectorized_elementwise_kernel", "[1024,256]", 20'000, 5'000, 0, "", logs::Phase::backward});
+  half.push_back(whole[6]), half.push_back(whole[7]);
+  expect_alone(ledger(half), Cause::micro_batches, 0.2 * 520e-6 + 20e-6);
+}
+
+TEST_P(Causes, OneSlowStepInFive) {
+  SampleTrace calm(GetParam()), slow(GetParam());
+  SampleStep late = sample_step();
+  late[2].before = 10'000'000;
+  for (int i = 0; i < 10; ++i) {
+    SampleStep step = sample_step();
+    step[3].device += 100 * (i % 3);
+    calm.add(step), slow.add(i % 5 == 4 ? late : step);
+  }
+  const Ledger found = make_ledger(side("A", calm.trace), side("B", slow.trace));
+  expect_closed(found);
+  EXPECT_NEAR(term(found, Cause::outliers).seconds, found.gap_seconds, 0.01 * found.gap_seconds);
+  EXPECT_GT(found.gap_seconds, 1e-3);
+}
+
+TEST(GpuCauses, AKernelOfNoKnownClass) {
+  SampleStep step = sample_step();
+  step.push_back({"my::op", "zzz", "", 90'000});
+  const Ledger found = make_ledger(side("A", sample_trace(sample_step())), side("B", sample_trace(step)));
+  expect_alone(found, Cause::unknown_kernels, 90e-6);
+}
+
+TEST(GpuCauses, AWaitOfTheHost) {
+  SampleTrace plain, waiting;
+  for (int i = 0; i < 3; ++i) plain.add(sample_step()), waiting.add(sample_step());
+  // Each step's second half is launched only after the device has run dry for 300 us within a synchronisation.
+  logs::Trace& trace = waiting.trace;
+  constexpr int64_t k_late = 300'000;
+  logs::Trace shifted = trace;
+  for (logs::StepMark& mark : shifted.marks)
+    mark.span.begin += k_late * (mark.step - 1), mark.span.end += k_late * mark.step;
+  const size_t of_step = sample_step().size();
+  for (size_t i = 0; i < shifted.events.size(); ++i) {
+    const int64_t shift = k_late * static_cast<int64_t>(i / of_step + (i % of_step >= 4 ? 1 : 0));
+    logs::GpuEvent& event = shifted.events[i];
+    event.span.begin += shift, event.span.end += shift;
+    if (i % of_step == 4) {
+      const int64_t ran_dry = shifted.events[i - 1].span.end;
+      logs::HostEvent wait;
+      wait.name = static_cast<uint32_t>(shifted.names.size());
+      wait.kind = logs::HostEventKind::runtime;
+      wait.span = {ran_dry - 50'000, event.span.begin - 1'000};
+      shifted.host_events.push_back(wait);
+      event.launched = event.span.begin;
+    }
+  }
+  shifted.names.push_back("cudaStreamSynchronize");
+  const Ledger found = make_ledger(side("A", plain.trace), side("B", shifted));
+  expect_closed(found);
+  EXPECT_NEAR(term(found, Cause::synchronisation).seconds, 299e-6, 3e-6);
+}
+
+}  // namespace
+}  // namespace tprimat::results
