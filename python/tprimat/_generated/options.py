@@ -49,6 +49,9 @@ class RunOptions(CallOptions, total=False):
     runs: Whole
     # Train the planner's N best layouts instead of a strategy, and compare the predicted with the measured ranking
     from_plan: Values
+    # After the measured steps of each run, train this many more under the framework's profiler (default: as configured,
+    # else none)
+    profile_steps: Whole
     # Continue from this checkpoint, or from the newest of this directory: native, mega, mgds
     load: Place
     # Skip runs that already have a complete result for the same configuration
@@ -334,6 +337,7 @@ SEPARATORS: dict[str, dict[str, str | None]] = {
         "force": None,
         "runs": "",
         "from_plan": "",
+        "profile_steps": "",
         "load": "",
         "resume": None,
     },
