@@ -18,6 +18,7 @@ from tprimat_adapter.attention import describe_attention
 from tprimat_adapter.experts import Experts
 from tprimat_adapter.experiment import load_experiment, local_rank, rank, world_size
 from tprimat_adapter.loop import run_steps
+from tprimat_adapter.profiling import last_step, next_batch
 from tprimat_adapter.samples import Samples, prepare_samples
 
 
@@ -49,7 +50,7 @@ def make_config(experiment: Any) -> dict[str, Any]:
         "zero_optimization": {"stage": zero_stage(experiment), **offload(experiment)},
         "zero_allow_untested_optimizer": True,
         "zero_force_ds_cpu_optimizer": False,  # torch's AdamW runs on the host too, with the sums that others have
-        "steps_per_print": experiment.steps + 1,
+        "steps_per_print": last_step(experiment) + 1,
     }
 
 
@@ -71,7 +72,8 @@ class Training:
             config=make_config(self.experiment))
 
     def read_tokens(self, step: int, index: int) -> torch.Tensor:
-        return torch.from_numpy(self.samples.micro_batch(self.experiment, step, index, rank())).to(self.device)
+        with next_batch():
+            return torch.from_numpy(self.samples.micro_batch(self.experiment, step, index, rank())).to(self.device)
 
     def run_step(self, step: int) -> dict[str, Any]:
         scale = self.optimizer.cur_scale if self.engine.fp16_enabled() else None

@@ -19,6 +19,7 @@ from tprimat_adapter.experts import Experts
 from tprimat_adapter.experiment import load_experiment, local_rank, rank, world_size
 from tprimat_adapter.loop import run_steps
 from tprimat_adapter.loss_scale import LossScaler
+from tprimat_adapter.profiling import next_batch
 from tprimat_adapter.samples import Samples, prepare_samples
 
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
@@ -75,7 +76,8 @@ class Training:
         self.clip = self.experiment.optimizer.clip_grad_norm
 
     def read_tokens(self, step: int, index: int) -> torch.Tensor:
-        return torch.from_numpy(self.samples.micro_batch(self.experiment, step, index, rank())).to(self.device)
+        with next_batch():
+            return torch.from_numpy(self.samples.micro_batch(self.experiment, step, index, rank())).to(self.device)
 
     def run_step(self, step: int) -> dict[str, Any]:
         figures = {"learning_rate": self.schedule.get_last_lr()[0], "loss_scale": self.scaler.value}

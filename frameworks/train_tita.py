@@ -42,7 +42,7 @@ import titan_models
 from tprimat.steps import StepRecorder
 from tprimat_adapter import settings
 from tprimat_adapter.experiment import learning_rate_at, load_experiment, local_rank, rank
-from tprimat_adapter.profiling import open_window
+from tprimat_adapter.profiling import last_step, next_batch, note_further_step, open_window
 from tprimat_adapter.samples import Samples, prepare_samples
 
 KERNELS = {SDPBackend.FLASH_ATTENTION: "flash", SDPBackend.EFFICIENT_ATTENTION: "efficient", SDPBackend.MATH: "math",
@@ -114,12 +114,16 @@ class StepTokens(BaseDataLoader):
         self.experiment, self.samples, self.dp_rank, self.together = experiment, samples, dp_rank, together
 
     def __iter__(self) -> Iterator[tuple[dict[str, torch.Tensor], torch.Tensor]]:
-        for step in range(1, self.experiment.steps + 1):
+        for step in range(1, last_step(self.experiment) + 1):
             for first in range(0, self.experiment.accumulation, self.together):
-                rows = [self.samples.micro_batch(self.experiment, step, index, self.dp_rank)
-                        for index in range(first, first + self.together)]
-                tokens = torch.from_numpy(numpy.concatenate(rows))
-                yield {"input": tokens[:, :-1].contiguous()}, tokens[:, 1:].contiguous()
+                yield self.read(step, first)
+
+    def read(self, step: int, first: int) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
+        with next_batch():
+            rows = [self.samples.micro_batch(self.experiment, step, index, self.dp_rank)
+                    for index in range(first, first + self.together)]
+            tokens = torch.from_numpy(numpy.concatenate(rows))
+            return {"input": tokens[:, :-1].contiguous()}, tokens[:, 1:].contiguous()
 
     def state_dict(self) -> dict[str, Any]:
         return {}
@@ -183,15 +187,18 @@ class Metrics(MetricsProcessor):
         super().__init__(config, parallel_dims)
         self.device = torch.device(torchtitan.tools.utils.device_type)
         self.recorder = StepRecorder(self.device, tokens_per_step(config))
+        self.steps = config.training.steps  # those after them are profiled only
 
     def log(self, step: int, global_avg_loss: float, global_max_loss: float, grad_norm: float,
             extra_metrics: dict[str, Any] | None = None) -> None:
         self.data_loading_times.clear()
+        if step > self.steps:
+            return note_further_step(self.recorder, step)
         load = getattr(self.optimizers, "expert_load", None)  # torchtitan's experts take every token
         of_experts = {"expert_load": load.value, "dropped_share": 0.0} if load else {}
         record = self.recorder.end_step(step, loss=self.whole_loss(global_avg_loss), grad_norm=grad_norm,
                                         learning_rate=extra_metrics["lr"], **of_experts)
-        logger.info(f"step {step}/{self.job_config.training.steps} loss {record['loss']} grad_norm "
+        logger.info(f"step {step}/{self.steps} loss {record['loss']} grad_norm "
                     f"{record['grad_norm']} learning_rate {record['learning_rate']} seconds "
                     f"{record['time_seconds']:.4f}")
 
@@ -211,6 +218,7 @@ class Training(Trainer):
         if self.step == 1:
             settings.print_settings(self.describe())
             self.window = open_window()
+            self.job_config.training.steps = last_step(self.job_config.training)  # the schedule is made already
             self.metrics_processor.recorder.begin()
         self.window.begin(self.step)
         super().train_step(data_iterator)

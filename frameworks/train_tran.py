@@ -21,7 +21,7 @@ from tprimat_adapter.attention import describe_attention
 from tprimat_adapter.experts import Experts
 from tprimat_adapter.experiment import load_experiment, rank, world_size
 from tprimat_adapter.loss_scale import LossScaler
-from tprimat_adapter.profiling import open_window
+from tprimat_adapter.profiling import last_step, note_further_step, open_window
 from tprimat_adapter.samples import Samples, prepare_samples
 
 DTYPES = {"no": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}  # accelerate's words
@@ -36,7 +36,7 @@ class OrderedSamples(torch.utils.data.Dataset):
         self.samples, self.experiment = samples, experiment
 
     def __len__(self) -> int:
-        return self.experiment.steps * self.experiment.global_batch_size // world_size()
+        return last_step(self.experiment) * self.experiment.global_batch_size // world_size()
 
     def __getitem__(self, n: int) -> dict[str, torch.Tensor]:
         mbs, accumulation = self.experiment.micro_batch_size, self.experiment.accumulation
@@ -53,7 +53,8 @@ class Recording(transformers.TrainerCallback):
         self.trainer = trainer
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **objects: Any) -> None:
-        settings.print_settings(describe(self.trainer, state.max_steps, **objects))
+        further = last_step(self.trainer.experiment) - self.trainer.experiment.steps  # profiled after the training
+        settings.print_settings(describe(self.trainer, state.max_steps - further, **objects))
         experiment = self.trainer.experiment
         self.recorder = StepRecorder(args.device, experiment.global_batch_size * experiment.sequence_length)
 
@@ -61,8 +62,12 @@ class Recording(transformers.TrainerCallback):
         self.trainer.losses = []
         self.figures = {"learning_rate": lr_scheduler.get_last_lr()[0], "loss_scale": self.trainer.scaler.value}
 
+    def on_step_end(self, args: Any, state: Any, control: Any, **objects: Any) -> None:
+        if state.global_step > self.trainer.experiment.steps:
+            note_further_step(self.recorder, state.global_step)
+
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **objects: Any) -> None:
-        if "grad_norm" not in logs:
+        if "grad_norm" not in logs or state.global_step > self.trainer.experiment.steps:
             return
         loss = torch.stack(self.trainer.losses).mean()
         if world_size() > 1:
@@ -116,7 +121,7 @@ class FaithfulTrainer(transformers.Trainer):
 def make_arguments(experiment: Any, folder: pathlib.Path) -> transformers.TrainingArguments:
     chosen = experiment.optimizer
     arguments = transformers.TrainingArguments(
-        output_dir=str(folder / "tran"), max_steps=experiment.steps, logging_steps=1, logging_nan_inf_filter=False,
+        output_dir=str(folder / "tran"), max_steps=last_step(experiment), logging_steps=1, logging_nan_inf_filter=False,
         per_device_train_batch_size=experiment.micro_batch_size, gradient_accumulation_steps=experiment.accumulation,
         learning_rate=chosen.learning_rate, adam_beta1=chosen.beta1, adam_beta2=chosen.beta2,
         adam_epsilon=chosen.epsilon, weight_decay=chosen.weight_decay,

@@ -25,7 +25,7 @@ TAKEN = {"extra", "from_json", "to_json"}  # attributes that every Record has
 VIEWS = {"RunResult": "ResultView", "PlanComparison": "PlanView", "PlanReport": "PlanReportView",
          "PlanLine": "LayoutView", "Estimate": "EstimateView", "PublishedEntry": "EntryView", "Figure": "FigureView",
          "RunReport": "SuiteView", "RunOutcome": "OutcomeView", "ComparisonReport": "ComparisonView",
-         "ModelGroup": "GroupView", "Contender": "ContenderView", "Pair": "PairView"}
+         "ModelGroup": "GroupView", "Contender": "ContenderView", "Pair": "PairView", "WhyReport": "WhyView"}
 
 
 def load_schemas():

@@ -43,9 +43,10 @@ class Samples:
 
     def micro_batch(self, experiment: Any, step: int, index: int, rank: int) -> numpy.ndarray:
         """Tokens [MBS, SL + 1] of micro batch `index` of data-parallel rank `rank` in step 1..steps, as Megatron-LM
-        deals them out: micro batch after micro batch, and in each one rank after the other."""
+        deals them out: micro batch after micro batch, and in each one rank after the other. Further steps, which are
+        profiled only, repeat the first ones."""
         mbs, ranks = experiment.micro_batch_size, experiment.parallel.data_parallel_size
-        first = (step - 1) * experiment.global_batch_size + (index * ranks + rank) * mbs
+        first = (step - 1) % experiment.steps * experiment.global_batch_size + (index * ranks + rank) * mbs
         return numpy.array(self.tokens[first:first + mbs], dtype=numpy.int64)
 
     @property

@@ -3,6 +3,7 @@
 The program's commands; each returns its result as dataclasses:
 
     run, extract, compare                     train or read logs, and judge the results
+    why                                       explain the gap between two of them
     plan, estimate, probe                     predict, count, measure
     claim, published                          judge a stated rate, list what others published
     load_result, load_results                 result files
@@ -24,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tprimat.calls import (claim, compare, estimate, estimate_memory, extract, extract_all, load_result,
-                               load_results, plan, probe, published, run)
+                               load_results, plan, probe, published, run, why)
     from tprimat.config import Config, ConfigError, DotDict, LayoutCheck, Settings, load_config
     from tprimat.errors import (GateFailed, Inconclusive, InputError, MissingComponent, Problem, RunFailed,
                                 TimeLimitReached, TprimatError)
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["Config", "ConfigError", "DotDict", "GateFailed", "Inconclusive", "InputError", "LayoutCheck",
            "MissingComponent", "Problem", "RunFailed", "Settings", "StepRecorder", "TimeLimitReached", "TprimatError",
            "claim", "compare", "estimate", "estimate_memory", "extract", "extract_all", "load_config", "load_result",
-           "load_results", "plan", "probe", "published", "run"]
+           "load_results", "plan", "probe", "published", "run", "why"]
 
 # Each is imported when it is first used: `import tprimat` stays quick, and a copy beside a training has what it needs.
 MODULES = {"config": ("Config", "ConfigError", "DotDict", "LayoutCheck", "Settings", "load_config"),
@@ -41,7 +42,7 @@ MODULES = {"config": ("Config", "ConfigError", "DotDict", "LayoutCheck", "Settin
            "errors": ("GateFailed", "Inconclusive", "InputError", "MissingComponent", "Problem", "RunFailed",
                       "TimeLimitReached", "TprimatError"),
            "calls": ("claim", "compare", "estimate", "estimate_memory", "extract", "extract_all", "load_result",
-                     "load_results", "plan", "probe", "published", "run")}
+                     "load_results", "plan", "probe", "published", "run", "why")}
 PLACES = {name: module for module, names in MODULES.items() for name in names}
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tprimat._generated.estimate_flops import FlopReport
     from tprimat._generated.estimate_memory import MemoryEstimate
     from tprimat._generated.options import (ClaimOptions, CompareOptions, EstimateOptions, ExtractOptions, PlanOptions,
-                                            ProbeOptions, PublishedListOptions, RunOptions)
+                                            ProbeOptions, PublishedListOptions, RunOptions, WhyOptions)
     from tprimat._generated.plan import PlanComparison
     from tprimat._generated.probe import ProbeReport
     from tprimat._generated.probe_gpu import GpuProbeReport
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from tprimat._generated.published_list import PublishedEntry
     from tprimat._generated.result import RunResult
     from tprimat._generated.run import RunReport
+    from tprimat._generated.why import WhyReport
 
 Path = Union[str, "os.PathLike[str]"]
 Item = TypeVar("Item", bound=Record)
@@ -162,6 +163,16 @@ def compare(*paths: Path, **options: Unpack[CompareOptions]) -> ComparisonReport
 
     answer = ask("compare", write_paths(paths), options)
     return read_answer(ComparisonReport, answer, "compare", fine=(FAILED, NO_VERDICT))
+
+
+def why(a: Path, b: Path, **options: Unpack[WhyOptions]) -> WhyReport:
+    """Why B's step takes longer than A's: `why("old.json", "new.json").terms`. The terms' seconds add up to the gap.
+
+    A side is a result with a profile, a trace, or a folder with one trace per rank."""
+    from tprimat._generated.why import WhyReport
+
+    sides = [write_path("a", a), write_path("b", b)]
+    return read_answer(WhyReport, ask("why", sides, options), "why")
 
 
 def plan(model: str | None = None, **options: Unpack[PlanOptions]) -> PlanComparison:

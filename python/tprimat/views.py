@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tprimat._generated.plan import FrontierPlan, PlanAnswer, PlanLine, PlanReport
     from tprimat._generated.result import DeviceInfo, Derived, ModelInfo, PerformanceMetrics, RunResult
     from tprimat._generated.run import RunOutcome
+    from tprimat._generated.why import LedgerTerm
 
 
 def format_number(value: float) -> str:
@@ -366,3 +367,28 @@ class ComparisonView:
     def to_pandas(self) -> pandas.DataFrame:
         """One row for each participant, with its metrics."""
         return make_frame({"model": group.model, **each.to_row()} for group in self.groups for each in group.contenders)
+
+
+class WhyView:
+    """What `tprimat why` found."""
+
+    if TYPE_CHECKING:
+        sentence: str
+        remainder: str
+        terms: tuple[LedgerTerm, ...]
+        findings: tuple[str, ...]
+
+    @property
+    def largest(self) -> tuple[LedgerTerm, ...]:
+        """The terms with a cause, the largest change first."""
+        known = [each for each in self.terms if each.cause != "unexplained"]
+        return tuple(sorted(known, key=lambda each: -abs(each.seconds)))
+
+    def __str__(self) -> str:
+        return "\n".join([self.sentence, *(f"  {each}" for each in self.findings), self.remainder])
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """One row for each term."""
+        return make_frame({"cause": each.cause, "seconds": each.seconds, "ci95_low": each.ci95_low,
+                           "ci95_high": each.ci95_high, "a_seconds": each.a_seconds, "b_seconds": each.b_seconds}
+                          for each in self.terms)

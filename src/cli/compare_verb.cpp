@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/log.h"
+#include "cli/compare_causes.h"
 #include "cli/compare_history.h"
 #include "cli/session_config.h"
 #include "cli/verbs.h"
@@ -212,7 +213,8 @@ ExitStatus compare(const Session& session, CompareRequest request) {
   const results::CompareOptions options = make_options(request);
   const CompareFormat format = choose_format(request, session);
   if (!request.history.folder.empty()) return compare_history(request.history, options, format, request.ci);
-  const results::Comparison comparison = results::compare_runs(load_requested(request), options);
+  results::Comparison comparison = results::compare_runs(load_requested(request), options);
+  name_causes(comparison);
   if (!names_stdout(page) && !names_stdout(request.ci.junit_path))
     print_comparison(render_comparison(comparison, format), format);
   write_page(comparison, page);

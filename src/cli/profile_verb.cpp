@@ -32,11 +32,11 @@ suite::ProfileRequest profile_request_of(const ProfileOptions& options) {
   suite::ProfileRequest request;
   if (!options.window.empty()) request.steps = suite::parse_step_range(options.window, "--window");
   if (options.profiler == "auto") return request;
-  request.profiler = parse_enum<suite::Profiler>(options.profiler);
+  request.profiler = parse_enum<Profiler>(options.profiler);
   if (!request.profiler)
     throw Error(
-        Problem{"'" + options.profiler.substr(0, 64) + "' is not one of auto, " + enum_choices<suite::Profiler>(),
-                "--profiler", suggest_word(options.profiler, names_of<suite::Profiler>())});
+        Problem{"'" + options.profiler.substr(0, 64) + "' is not one of auto, " + enum_choices<Profiler>(),
+                "--profiler", suggest_word(options.profiler, names_of<Profiler>())});
   return request;
 }
 
@@ -59,7 +59,7 @@ void add_profile_verb(CommandLine& program, Session& session) {
           "report (.xlsx)")
       ->type_name("FILE");
   verb->add_option("--profiler", options->profiler, "Profiler: auto (the platform's), nsys, rocprofv3, torch or own")
-      ->choices(choices_of<suite::Profiler>({"auto"}))
+      ->choices(choices_of<Profiler>({"auto"}))
       ->type_name("NAME")
       ->capture_default_str();
   verb->add_option("--window", options->window, "First and last step to record (default: steady steps)")

@@ -15,6 +15,7 @@ struct RunOptions {
   std::string platform = "auto";
   std::vector<std::string> frameworks, models, strategies;
   int64_t runs = 0, steps = 0;  // 0: as the configuration says
+  std::optional<int64_t> profile_steps;
   std::string dataset, output;
   std::optional<std::string> load;
   double time_limit_seconds = 0.0;

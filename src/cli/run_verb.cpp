@@ -41,6 +41,8 @@ constexpr const char* k_run_examples =
     "  tprimat run --model llama --steps 20 --runs 3     one model, three times\n"
     "  tprimat run --framework mega@a,mega@b --runs 3    two installations of one framework, alternating\n"
     "  tprimat run --from-plan top=3 --runs 3            the planner's three best layouts, predicted and measured\n"
+    "  tprimat run --profile-steps 3                     stores profiler traces of three further steps beside each "
+    "result\n"
     "  tprimat run --dry-run                             shows a short plan and the command of each run\n"
     "  tprimat run --dry-run --verbose > plan.sh         the same as a whole script, with the files\n"
     "  tprimat run --resume --timeout 30m                continues an earlier suite\n"
@@ -48,6 +50,7 @@ constexpr const char* k_run_examples =
 
 void add_overrides(std::vector<std::string>& overrides, const RunOptions& options) {
   if (options.steps > 0) overrides.push_back(fmt::format("training.duration.max_steps={}", options.steps));
+  if (options.profile_steps) overrides.push_back(fmt::format("experiment.profile_steps={}", *options.profile_steps));
   if (!options.adapt.empty())
     overrides.push_back(
         fmt::format("experiment.adapt={}", enum_name(parse_choice<suite::Adapt>(options.adapt, "--adapt"))));
@@ -191,6 +194,12 @@ suite::SuitePlan plan_all(const suite::Experiment& experiment, const RunOptions&
   return suite;
 }
 
+// A result of such a run has the sentence among its warnings.
+void warn_of_unprofiled(const suite::SuitePlan& suite) {
+  for (const suite::PlannedRun& run : suite.runs)
+    if (run.run == 1 && !run.unprofiled.empty()) log_warning(suite::name_training(run) + ": " + run.unprofiled);
+}
+
 // Nothing is started where something cannot end well. What `resume` finds complete does not start.
 void refuse_misfits(suite::SuitePlan suite, const MachineFacts& machine, const planner::PlannerSettings& planner,
                     const RunOptions& options) {
@@ -228,6 +237,7 @@ ExitStatus run_experiment(const Session& session, const RunOptions& options, con
     const bool uses_trainer = run.framework == Framework::native || suite::has_start_script(run.plan);
     return uses_trainer && !(options.resume && !run.profile && find_complete_result(run));
   });
+  if (options.dry_run) warn_of_unprofiled(suite);
   if (options.dry_run && options.platform == "auto") note_other_platform(suite, around.machine);
   if (options.dry_run) return print_plan(suite, layouts.plans(), around.machine, how.planner, session);
   for (const Problem& problem : suite::list_unchecked_versions(suite)) log_warning(to_string(problem));
@@ -337,6 +347,10 @@ void add_run_verb(CommandLine& program, Session& session) {
   verb->add_option("--runs", options->runs, "Repeat every run this many times (default: as configured)")
       ->check(number_from(1, 1000));
   add_from_plan_option(*verb, options->from_plan);
+  verb->add_option("--profile-steps", options->profile_steps,
+                   "After the measured steps of each run, train this many more under the framework's profiler "
+                   "(default: as configured, else none)")
+      ->check(number_from(0, 1000));
   verb->add_option("--load", options->load,
                    "Continue from this checkpoint, or from the newest of this directory: native, mega, mgds")
       ->type_name("DIR");

@@ -9,6 +9,7 @@ void add_verbs(CommandLine& program, Session& session) {
   add_trainer_verb(program, "train");
   add_extract_verb(program, session);
   add_compare_verb(program, session);
+  add_why_verb(program, session);
   add_export_verb(program, session);
   add_archive_verb(program, session);
   add_profile_verb(program, session);

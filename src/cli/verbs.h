@@ -8,6 +8,7 @@ namespace tprimat::cli {
 void add_run_verb(CommandLine& program, Session& session);
 void add_extract_verb(CommandLine& program, Session& session);
 void add_compare_verb(CommandLine& program, Session& session);
+void add_why_verb(CommandLine& program, Session& session);
 void add_export_verb(CommandLine& program, Session& session);
 void add_archive_verb(CommandLine& program, Session& session);
 void add_config_verb(CommandLine& program, Session& session);

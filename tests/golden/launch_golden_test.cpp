@@ -88,7 +88,7 @@ TEST(MegatronFlags, AreThoseOfTheRealPrograms) {
         for (const char* model : {"llama", "qwen", "mistral"}) try {
             suite::LaunchRequest request = request_for(module, model, platform, strategy);
             expect_accepted(suite::plan_launch(module, request).command, flags);
-            for (const suite::Profiler profiler : module.profilers) {
+            for (const Profiler profiler : module.profilers) {
               request.profile = suite::ProfileWindow{profiler, 11, 15, "/out/p", !suite::marks_steps(module, profiler)};
               expect_accepted(suite::plan_launch(module, request).command, flags);
             }

@@ -3,7 +3,7 @@
 
   profile_torch.py TPRIMAT
 
-The trace has its name, holds the steps of the window and no others, is summarised, and the measured results beside it
+Each measured run has the traces of both ranks' further steps beside it. Of `tprimat profile`, the trace has its name, holds the steps of the window and no others, is summarised, and the measured results beside it
 stay as they were. TPRIMAT_PYTHON names the Python to use. Exit status: 0 all holds, 1 something does not, 77 a
 framework is not installed there.
 """
@@ -19,7 +19,7 @@ import tempfile
 from chosen_python import SKIPPED, lacks, use_chosen_python
 
 CONFIG = """
-experiment: {name: profile, methodology: one, profiling: PROFILING}
+experiment: {name: profile, methodology: one, profiling: PROFILING, profile_steps: 2}
 hardware: {platforms: {cpu: {num_gpus: 2}}}
 models:
   llama: {num_layers: 2, hidden_size: 64, ffn_hidden_size: 160, num_attention_heads: 4, num_key_value_heads: 2,
@@ -63,6 +63,31 @@ def check(folder, framework, window):
     print(f"{framework}: steps {window}, {host['calls']} operations, matmul {classes['matmul'] * 1e3:.1f} ms")
 
 
+def names_of(events, category):
+    return {event["name"] for event in events if event.get("cat") == category}
+
+
+def check_further_steps(folder, framework):
+    """Two steps after the eight measured ones, of both ranks, with shapes and marks; no figure counts them."""
+    result = json.loads((folder / "output" / f"train_cpu_{framework}_llama.json").read_text())
+    profile = result["profile"]
+    assert len(result["step_times"]) == 8 and result["training_config"]["max_steps"] == 8, result["step_times"]
+    assert not [entry for entry in result["config_audit"] if entry["key"] == "max_steps"], result["config_audit"]
+    assert (profile["profiler"], profile["first_step"], profile["last_step"]) == ("torch", 10, 11), profile
+    assert len(profile["step_times"]) == 2 and len(profile["files"]) == 2, profile
+    assert abs(profile["step_time_seconds"] / result["statistics"]["mean"] - 1 - profile["cost"]) < 1e-9, profile
+    for rank, name in enumerate(profile["files"]):
+        trace = json.loads(gzip.decompress((folder / "output" / name).read_bytes()))
+        events = trace["traceEvents"]
+        ranges = names_of(events, "user_annotation")
+        assert trace["distributedInfo"]["rank"] == rank and trace["distributedInfo"]["world_size"] == 2
+        assert steps_of(folder / "output" / name) == [10, 11]
+        assert any("DataLoader" in each or each == "tprimat: next batch" for each in ranges), ranges
+        assert any(each.startswith("Optimizer.step#") for each in ranges), ranges
+        assert any(event.get("args", {}).get("Input Dims") for event in events if event.get("name") == "aten::mm")
+    print(f"{framework}: further steps cost {profile['cost']:+.0%}")
+
+
 def main():
     use_chosen_python()
     if lacks("torch", "transformers", "accelerate"):
@@ -76,7 +101,8 @@ def main():
         call(folder, "run", "--framework", "tran,fsdp", "-q")
         for framework in ("tran", "fsdp"):
             check(folder, framework, [5, 6, 7])
-        results = {path: path.read_bytes() for path in (folder / "output").glob("train*")}
+            check_further_steps(folder, framework)
+        results = {path: path.read_bytes() for path in (folder / "output").glob("train*") if path.is_file()}
         assert len(results) == 4, list(results)  # a result and a log of each
         call(folder, "profile", "--framework", "tran,fsdp", "--window", "2:4", "-q")
         for framework in ("tran", "fsdp"):

@@ -13,6 +13,7 @@
 #include "published/validate.h"
 #include "report/comparison_document.h"
 #include "report/extract_document.h"
+#include "report/why_document.h"
 #include "result/collective_report.h"
 #include "result/gpu_probe_report.h"
 #include "result/probe_report.h"
@@ -22,6 +23,7 @@
 #include "text/json_fields.h"
 #include "text/json_schema.h"
 #include "trace/profile_summary.h"
+#include "why/pipeline_report.h"
 
 namespace tprimat {
 namespace {
@@ -114,6 +116,9 @@ std::vector<Document> result_documents() {
       document<ComparisonReport>("compare", "tprimat compare --json", "Results compared pair by pair."),
       document<HistoryReport>("compare_history", "tprimat compare --history FOLDER --json",
                               "The results of a folder by time."),
+      document<WhyReport>("why", "tprimat why A B --json", "Why B's step takes longer than A's, in terms that add up."),
+      document<results::PipelineReport>("why_pipeline", "tprimat why FOLDER --json",
+                                        "A pipeline's bubble, and what its stragglers cost."),
       document<logs::ProfileSummary>("profile", "tprimat profile --summarise FILE --json",
                                      "Where the time of a profiler's trace goes."),
   };

@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from tprimat._generated.common import AssumedFact, Estimate, MachineFinding, ParallelismConfig, PeakInfo, TrainingConfig
+from tprimat._generated.common import AssumedFact, Estimate, MachineFinding, ParallelismConfig, PeakInfo, RunProfile, TrainingConfig
 from tprimat.record import Record
 from tprimat.views import ResultView
 
@@ -671,6 +671,8 @@ class RunResult(ResultView, Record):
     """numbers and labels of the entries of step_times"""
     reported: ReportedFigures | None = None
     """figures by the framework's own formulas"""
+    profile: RunProfile | None = None
+    """steps profiled after the measured ones; absent: none"""
     memory_by_rank: tuple[RankMemoryEntry, ...] | None = None
     """highest memory of each rank, by meaning"""
     events: tuple[RunEvent, ...] | None = None

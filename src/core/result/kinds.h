@@ -79,4 +79,7 @@ enum class FailureKind : uint8_t {
   error        // any other
 };
 
+// Tool that records some steps of a training.
+enum class Profiler : uint8_t { nsys, rocprofv3, torch, own };
+
 }  // namespace tprimat

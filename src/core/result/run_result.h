@@ -9,6 +9,7 @@
 #include "result/kinds.h"
 #include "result/machine_finding.h"
 #include "result/run_figures.h"
+#include "result/run_profile.h"
 #include "result/run_records.h"
 #include "result/time_to_train.h"
 #include "result/training_settings.h"
@@ -164,6 +165,7 @@ struct RunResult {
   SourceInfo source;
   std::optional<StepSeries> steps;
   std::optional<ReportedFigures> reported;
+  std::optional<RunProfile> profile;  // absent: no step was profiled
   std::optional<std::vector<RankMemoryEntry>> memory_by_rank;
   std::optional<std::vector<RunEvent>> events;
   std::optional<std::map<EventKind, int64_t>> event_counts;
@@ -216,6 +218,7 @@ struct RunResult {
         field("source", &R::source, "files these figures came from"),
         field("steps", &R::steps, "numbers and labels of the entries of step_times"),
         field("reported", &R::reported, "figures by the framework's own formulas"),
+        field("profile", &R::profile, "steps profiled after the measured ones; absent: none"),
         field("memory_by_rank", &R::memory_by_rank, "highest memory of each rank, by meaning"),
         field("events", &R::events, "events that the log reports; at most a thousand of a kind"),
         field("event_counts", &R::event_counts, "how often each kind of event was reported"),

@@ -255,6 +255,16 @@ void derive_figures(RunResult& result, const SummaryOptions& options) {
   derive_energy(result, static_cast<double>(*tokens) * static_cast<double>(steps));
 }
 
+// Beside the steady steps, which it leaves as they are.
+void measure_profile(RunProfile& profile, const std::optional<StepStatistics>& steady) {
+  std::vector<double> times;
+  std::ranges::copy_if(profile.step_times, std::back_inserter(times), is_valid_step_time);
+  profile.step_time_seconds = times.empty() ? std::nullopt : std::optional(mean(times));
+  profile.cost.reset();
+  if (profile.step_time_seconds && steady && steady->mean > 0)
+    profile.cost = *profile.step_time_seconds / steady->mean - 1;
+}
+
 }  // namespace
 
 void raise_peaks_of_ranks(RunResult& result) {
@@ -348,6 +358,7 @@ void summarise_run(RunResult& result, const SummaryOptions& options) {
   result.performance_metrics = measure_performance(result, steady);
   result.statistics.reset();
   if (!steady.empty()) result.statistics = describe_steps(result, steady);
+  if (result.profile) measure_profile(*result.profile, result.statistics);
   measure_memory(result);
   summarise_experts(result);
   derive_figures(result, options);

@@ -103,6 +103,24 @@ AttentionShape Attention<T>::shape_of(const ContextPiece& piece) const {
           heads_.key_value.count, heads_.head_dim, window_};
 }
 
+// Each product of a query and a key, or of a weight and a value, counts where the query sees the key.
+template <class T>
+OpWork Attention<T>::work(double products, double passes) const {
+  const auto pairs_before = [&](int64_t position) {
+    const int64_t full = window_ > 0 ? std::min(window_, position) : position;
+    return full * (full + 1) / 2 + (position - full) * full;
+  };
+  int64_t pairs = 0;
+  for (const ContextPiece& piece : pieces_)
+    pairs += pairs_before(piece.first_position + piece.length) - pairs_before(piece.first_position);
+  const int64_t keys = shape_of(pieces_.front()).keys, heads = heads_.query.count;
+  OpWork work = memory_work<T>(batch_.tokens(), heads_.row_width() + heads_.query_width(), passes);
+  work.flops = 2 * products * static_cast<double>(batch_.sequences * heads * heads_.head_dim * pairs);
+  work.inputs = {OpDims{batch_.sequences, heads, batch_.local_length, heads_.head_dim},
+                 OpDims{batch_.sequences, heads_.key_value.count, keys, heads_.head_dim}};
+  return work;
+}
+
 template <class T>
 HeadRows<T> Attention<T>::context_rows(T* data, const ContextPiece& piece) const {
   const int64_t width = heads_.query_width();
@@ -123,7 +141,8 @@ typename Attention<T>::Rows Attention<T>::rows_of(T* local, T* everywhere, const
 
 template <class T>
 void Attention<T>::norm_heads(const Pass<T>& pass) const {
-  const OpTimer timer(pass.clock, "attention.head norm forward", {});
+  const OpTimer timer(pass.clock, "attention.head norm forward",
+                      memory_work<T>(batch_.tokens(), heads_.row_width(), 2));
   const T* const from = pass.at(buffers_.qkv_values);
   T* const to = pass.at(buffers_.normed);
   const int64_t keys = heads_.query_width(), values = keys + heads_.key_value_width(), row = heads_.row_width();
@@ -136,7 +155,8 @@ void Attention<T>::norm_heads(const Pass<T>& pass) const {
 
 template <class T>
 void Attention<T>::norm_heads_backward(const Pass<T>& pass, T* dqkv) const {
-  const OpTimer timer(pass.clock, "attention.head norm backward", {});
+  const OpTimer timer(pass.clock, "attention.head norm backward",
+                      memory_work<T>(batch_.tokens(), heads_.row_width(), 3));
   const T* const x = pass.at(buffers_.qkv_values);
   const int64_t keys = heads_.query_width();
   pass.ops.head_norm_backward(
@@ -152,7 +172,7 @@ void Attention<T>::attend(const Pass<T>& pass, const AttentionShared<T>& shared)
   T* const local = heads_of(pass);
   T* const everywhere =
       context_size_ > 1 ? shared.exchange.gather(pass, local + heads_.query_width(), heads_.row_width()) : nullptr;
-  const OpTimer timer(pass.clock, "attention forward", {});
+  const OpTimer timer(pass.clock, "attention forward", work(2, 1));
   for (const ContextPiece& piece : pieces_) {
     const Rows rows = rows_of(local, everywhere, piece);
     pass.ops.attention_forward(shape_of(piece), {rows.query.read_only(), rows.key.read_only(), rows.value.read_only()},
@@ -169,7 +189,7 @@ void Attention<T>::attend_backward(const Pass<T>& pass, const AttentionShared<T>
       split ? shared.exchange.gather(pass, local + heads_.query_width(), heads_.row_width()) : nullptr;
   T* const deverywhere = split ? shared.exchange.gradient(pass) : nullptr;
   {
-    const OpTimer timer(pass.clock, "attention backward", {});
+    const OpTimer timer(pass.clock, "attention backward", work(5, 2));
     for (const ContextPiece& piece : pieces_) {
       const Rows from = rows_of(local, everywhere, piece), to = rows_of(dlocal, deverywhere, piece);
       pass.ops.attention_backward(
@@ -192,7 +212,7 @@ void Attention<T>::forward(const Pass<T>& pass, const AttentionShared<T>& shared
   qkv_.forward_with_bias(pass, batch_.tokens(), x, qkv);
   if (query_norm_) norm_heads(pass);
   if (rotary_) {
-    const OpTimer timer(pass.clock, "rotary positions", {});
+    const OpTimer timer(pass.clock, "rotary positions", rotary_work());
     pass.ops.rope_in_place(rope_shape(), shared.rope(pass), +1, heads_of(pass));
   }
   attend(pass, shared);
@@ -206,7 +226,7 @@ void Attention<T>::backward(const Pass<T>& pass, const AttentionShared<T>& share
   out_.backward(pass, batch_.tokens(), pass.at(buffers_.context), dy, pass.at(shared.dcontext));
   attend_backward(pass, shared);
   if (rotary_) {
-    const OpTimer timer(pass.clock, "rotary positions", {});
+    const OpTimer timer(pass.clock, "rotary positions", rotary_work());
     pass.ops.rope_in_place(rope_shape(), shared.rope(pass), -1, dqkv);
   }
   if (query_norm_) norm_heads_backward(pass, dqkv);

@@ -46,6 +46,10 @@ class Attention {
   HeadRows<T> context_rows(T* data, const ContextPiece& piece) const;
   // `local`: tokens×row_width; `everywhere`: keys and values of whole sequences, nullptr where the local ones are all.
   Rows rows_of(T* local, T* everywhere, const ContextPiece& piece) const;
+  OpWork work(double products, double passes) const;
+  OpWork rotary_work() const {
+    return memory_work<T>(batch_.tokens(), heads_.query_width() + heads_.key_value_width(), 2);
+  }
   AttentionShape shape_of(const ContextPiece& piece) const;
   RopeShape rope_shape() const;
   HeadNormShape norm_shape(int64_t heads) const;

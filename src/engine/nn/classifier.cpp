@@ -64,33 +64,36 @@ void Classifier<T>::find_shared_losses(const Pass<T>& pass, const Chunk& chunk) 
 
 template <class T>
 void Classifier<T>::visit(const Pass<T>& pass, const Chunk& chunk) const {
-  const double m = static_cast<double>(chunk_), n = static_cast<double>(vocabulary_.count),
-               k = static_cast<double>(hidden_);
-  const OpTimer::Work product{2 * m * n * k, sizeof(T) * (m * n + n * k + m * k)};
   const auto weight = matrix(pass.weight(weight_), vocabulary_.count, hidden_);
   const auto inputs = matrix(chunk.x, chunk_, hidden_);
   const MatrixView<T> gradients = gradient_of_logits(pass);
   const MatrixView<const T> gradient{gradients.data, gradients.rows, gradients.cols, gradients.row_stride, 1};
   {
-    const OpTimer timer(pass.clock, "head forward", product);
+    const OpTimer timer(pass.clock, "head forward", product_work<T>(chunk_, hidden_, vocabulary_.count),
+                        OpKind::product);
     pass.ops.matmul_wide(inputs, transposed(weight), chunk_logits(pass), false);
   }
   {
-    const OpTimer timer(pass.clock, "cross-entropy", {0, (2 * sizeof(Accum<T>) + sizeof(T)) * m * n});
+    const OpTimer timer(
+        pass.clock, "cross-entropy",
+        memory_work<Accum<T>>(chunk_, vocabulary_.count, 2.0 + static_cast<double>(sizeof(T)) / sizeof(Accum<T>)));
     if (tensor_size_ == 1)
       find_losses(pass, chunk);
     else
       find_shared_losses(pass, chunk);
   }
   if (chunk.dx != nullptr) {
-    const OpTimer timer(pass.clock, "head backward, input", product);
+    const OpTimer timer(pass.clock, "head backward, input", product_work<T>(chunk_, vocabulary_.count, hidden_),
+                        OpKind::product);
     pass.ops.matmul(gradient, weight, matrix(chunk.dx, chunk_, hidden_), false);
   }
   if (chunk.dx != nullptr) {
-    const OpTimer timer(pass.clock, "head backward, weight", product);
+    const OpTimer timer(pass.clock, "head backward, weight", product_work<T>(vocabulary_.count, chunk_, hidden_),
+                        OpKind::product);
     pass.ops.matmul_wide(transposed(gradient), inputs, matrix(pass.gradient(weight_), vocabulary_.count, hidden_),
                          chunk.adds);
   }
+  const OpTimer timer(pass.clock, "sum of losses", memory_work<Accum<T>>(chunk_, 1, 1));
   pass.ops.add_total(chunk_, pass.at(buffers_.losses), pass.loss);
 }
 

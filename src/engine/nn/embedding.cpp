@@ -51,7 +51,7 @@ const int32_t* Embedding<T>::own_tokens(const Pass<T>& pass, const int32_t* toke
 
 template <class T>
 void Embedding<T>::forward(const Pass<T>& pass, const TensorRegion<T>& region, const int32_t* tokens, T* stream) const {
-  const OpTimer timer(pass.clock, "embedding forward", {});
+  const OpTimer timer(pass.clock, "embedding forward", memory_work<T>(tokens_, hidden_, 2));
   pass.ops.embedding_forward({tokens_, hidden_}, own_tokens(pass, tokens), pass.weight(weight_),
                              region.partial(pass, stream));
   region.leave(pass, stream);
@@ -61,7 +61,8 @@ template <class T>
 void Embedding<T>::backward(const Pass<T>& pass, const TensorRegion<T>& region, const int32_t* tokens,
                             const T* dstream) const {
   CHECK(!has_head_ || pass.adds_to_gradients());  // the head has written it
-  const OpTimer timer(pass.clock, "embedding backward", {});
+  const OpTimer timer(pass.clock, "embedding backward",
+                      memory_work<T>(tokens_, hidden_, 1 + 2.0 * sizeof(Accum<T>) / sizeof(T)));
   pass.ops.embedding_backward({tokens_, hidden_, vocabulary_.count}, own_tokens(pass, tokens),
                               region.enter(pass, dstream), pass.gradient(weight_));
 }
@@ -81,14 +82,15 @@ Positions<T>::Positions(const ModelSpec& model, const Plan& plan, const Position
 
 template <class T>
 void Positions<T>::forward(const Pass<T>& pass, const StreamPositions& positions, T* stream) const {
-  const OpTimer timer(pass.clock, "embedding forward", {});
+  const OpTimer timer(pass.clock, "embedding forward", memory_work<T>(stream_tokens_, hidden_, 4));
   pass.ops.embedding_forward({stream_tokens_, hidden_}, pass.at(positions.slot), pass.weight(weight_), pass.at(rows_));
   pass.ops.add(stream_tokens_ * hidden_, stream, pass.at(rows_), stream);
 }
 
 template <class T>
 void Positions<T>::backward(const Pass<T>& pass, const StreamPositions& positions, const T* dstream) const {
-  const OpTimer timer(pass.clock, "embedding backward", {});
+  const OpTimer timer(pass.clock, "embedding backward",
+                      memory_work<T>(stream_tokens_, hidden_, 1 + 2.0 * sizeof(Accum<T>) / sizeof(T)));
   pass.ops.embedding_backward({stream_tokens_, hidden_, positions_}, pass.at(positions.slot), dstream,
                               pass.gradient(weight_));
 }

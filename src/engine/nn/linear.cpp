@@ -11,12 +11,6 @@ std::string kind_of(const std::string& name) {
   return name.substr(name.find('.', std::string_view("layers.").size()) + 1);
 }
 
-template <class T>
-OpTimer::Work product_work(int64_t rows, int64_t outputs, int64_t inputs) {
-  const double m = static_cast<double>(rows), n = static_cast<double>(outputs), k = static_cast<double>(inputs);
-  return {2 * m * n * k, static_cast<double>(sizeof(T)) * (m * n + n * k + m * k)};
-}
-
 }  // namespace
 
 Shard output_shard(std::vector<RowRange> rows, int64_t whole_rows, int64_t inputs) {
@@ -123,8 +117,15 @@ const T* Linear<T>::rounded_weight(const Pass<T>& pass) const {
 }
 
 template <class T>
+const T* Linear<T>::rounded_gradient(const Pass<T>& pass, int64_t rows, const T* dy) const {
+  if (!fp8_) return dy;
+  const OpTimer timer(pass.clock, "fp8 rounding backward", memory_work<T>(rows, outputs_, 2));
+  return rounded(pass, &Fp8Copies::gradient, rows * outputs_, dy);
+}
+
+template <class T>
 void Linear<T>::multiply(const Pass<T>& pass, int64_t rows, const T* x, const Epilogue<T>& epilogue, T* y) const {
-  const OpTimer timer(pass.clock, forward_name_, product_work<T>(rows, outputs_, inputs_));
+  const OpTimer timer(pass.clock, forward_name_, product_work<T>(rows, inputs_, outputs_), OpKind::product);
   if (units_) return forward_fp8(pass, rows, x, y);
   const T* const input = rounded(pass, &Fp8Copies::input, rows * inputs_, x);
   const auto weight = matrix(rounded_weight(pass), outputs_, inputs_);
@@ -151,28 +152,32 @@ void Linear<T>::forward_with_gelu(const Pass<T>& pass, int64_t rows, const T* x,
 
 template <class T>
 void Linear<T>::add_bias_to(const Pass<T>& pass, int64_t rows, T* y) const {
-  if (bias_) pass.ops.add_bias(rows, outputs_, pass.weight(*bias_), y);
+  if (!bias_) return;
+  const OpTimer timer(pass.clock, "bias forward", memory_work<T>(rows, outputs_, 2));
+  pass.ops.add_bias(rows, outputs_, pass.weight(*bias_), y);
 }
 
 template <class T>
 void Linear<T>::add_bias_gradient(const Pass<T>& pass, int64_t rows, const T* dy) const {
-  if (bias_) pass.ops.add_column_sums(rows, outputs_, dy, pass.gradient(*bias_));
+  if (!bias_) return;
+  const OpTimer timer(pass.clock, "bias backward", memory_work<T>(rows, outputs_, 1));
+  pass.ops.add_column_sums(rows, outputs_, dy, pass.gradient(*bias_));
 }
 
 template <class T>
 void Linear<T>::backward_fp8(const Pass<T>& pass, int64_t rows, const T* x, const T* dy, T* dx) const {
   {
-    const OpTimer timer(pass.clock, weight_name_, product_work<T>(rows, outputs_, inputs_));
+    const OpTimer timer(pass.clock, weight_name_, product_work<T>(outputs_, rows, inputs_), OpKind::product);
     add_weight_gradient_fp8(pass, rows, x, dy);
   }
-  const OpTimer timer(pass.clock, input_name_, product_work<T>(rows, outputs_, inputs_));
+  const OpTimer timer(pass.clock, input_name_, product_work<T>(rows, outputs_, inputs_), OpKind::product);
   find_input_gradient_fp8(pass, rows, dx);
 }
 
 template <class T>
 void Linear<T>::find_weight_gradient(const Pass<T>& pass, int64_t rows, const T* x, const MatrixView<const T>& dy,
                                      BiasGradient bias) const {
-  const OpTimer timer(pass.clock, weight_name_, product_work<T>(rows, outputs_, inputs_));
+  const OpTimer timer(pass.clock, weight_name_, product_work<T>(outputs_, rows, inputs_), OpKind::product);
   const auto input = matrix(rounded(pass, &Fp8Copies::input, rows * inputs_, x), rows, inputs_);
   const auto gradient = matrix(pass.gradient(weight_), outputs_, inputs_);
   if (bias == BiasGradient::with_weight)
@@ -184,7 +189,7 @@ void Linear<T>::find_weight_gradient(const Pass<T>& pass, int64_t rows, const T*
 template <class T>
 void Linear<T>::find_input_gradient(const Pass<T>& pass, int64_t rows, const MatrixView<const T>& dy,
                                     const T* gelu_input, T* dx) const {
-  const OpTimer timer(pass.clock, input_name_, product_work<T>(rows, outputs_, inputs_));
+  const OpTimer timer(pass.clock, input_name_, product_work<T>(rows, outputs_, inputs_), OpKind::product);
   pass.ops.matmul_fused(dy, matrix(rounded_weight(pass), outputs_, inputs_), {nullptr, nullptr, gelu_input},
                         matrix(dx, rows, inputs_));
 }
@@ -192,7 +197,7 @@ void Linear<T>::find_input_gradient(const Pass<T>& pass, int64_t rows, const Mat
 template <class T>
 void Linear<T>::backward(const Pass<T>& pass, int64_t rows, const T* x, const T* dy, T* dx) const {
   if (units_) return backward_fp8(pass, rows, x, dy, dx);
-  const auto gradient = matrix(rounded(pass, &Fp8Copies::gradient, rows * outputs_, dy), rows, outputs_);
+  const auto gradient = matrix(rounded_gradient(pass, rows, dy), rows, outputs_);
   find_weight_gradient(pass, rows, x, gradient, BiasGradient::apart);
   find_input_gradient(pass, rows, gradient, nullptr, dx);
 }

@@ -50,8 +50,7 @@ const T* Mlp<T>::bias_to_come(const Pass<T>& pass) const {
 
 template <class T>
 void Mlp<T>::activate(const Pass<T>& pass) const {
-  const OpTimer timer(pass.clock, "mlp activation forward",
-                      {0, sizeof(T) * static_cast<double>(rows_ * (up_.outputs() + width_))});
+  const OpTimer timer(pass.clock, "mlp activation forward", memory_work<T>(rows_, up_.outputs() + width_, 1));
   if (kind_ == MlpKind::swiglu)
     pass.ops.swiglu_forward({rows_, width_}, pass.at(buffers_.up_values), pass.at(buffers_.inner));
   else
@@ -61,8 +60,7 @@ void Mlp<T>::activate(const Pass<T>& pass) const {
 
 template <class T>
 void Mlp<T>::activate_backward(const Pass<T>& pass, const T* dinner, T* dup) const {
-  const OpTimer timer(pass.clock, "mlp activation backward",
-                      {0, sizeof(T) * static_cast<double>(rows_ * (2 * up_.outputs() + width_))});
+  const OpTimer timer(pass.clock, "mlp activation backward", memory_work<T>(rows_, 2 * up_.outputs() + width_, 1));
   if (kind_ == MlpKind::swiglu)
     pass.ops.swiglu_backward({rows_, width_}, pass.at(buffers_.up_values), dinner, dup);
   else

@@ -28,7 +28,7 @@ Norm<T>::Norm(const ModelSpec& model, const Plan& plan, const NormBuffers& buffe
 
 template <class T>
 const T* Norm<T>::forward(const Pass<T>& pass, const T* x) const {
-  const OpTimer timer(pass.clock, "norm forward", {0, 2.0 * sizeof(T) * static_cast<double>(rows_ * cols_)});
+  const OpTimer timer(pass.clock, "norm forward", memory_work<T>(rows_, cols_, 2));
   T* const y = pass.at(buffers_.output);
   if (kind_ == NormKind::rms)
     pass.ops.rmsnorm_forward({rows_, cols_, eps_}, x, pass.weight(weight_), y, pass.at(buffers_.rstd));
@@ -40,7 +40,7 @@ const T* Norm<T>::forward(const Pass<T>& pass, const T* x) const {
 
 template <class T>
 const T* Norm<T>::forward_sum(const Pass<T>& pass, const T* x, const T* branch, T* sum) const {
-  const OpTimer timer(pass.clock, "norm forward", {0, 4.0 * sizeof(T) * static_cast<double>(rows_ * cols_)});
+  const OpTimer timer(pass.clock, "norm forward", memory_work<T>(rows_, cols_, 4));
   T* const y = pass.at(buffers_.output);
   if (kind_ == NormKind::rms)
     pass.ops.add_rmsnorm_forward({rows_, cols_, eps_}, {x, branch, sum}, pass.weight(weight_), y,
@@ -58,7 +58,7 @@ const T* Norm<T>::output_again(const Pass<T>& pass, const T* x) const {
 
 template <class T>
 void Norm<T>::backward(const Pass<T>& pass, const T* x, const T* dy, T* dx) const {
-  const OpTimer timer(pass.clock, "norm backward", {0, 4.0 * sizeof(T) * static_cast<double>(rows_ * cols_)});
+  const OpTimer timer(pass.clock, "norm backward", memory_work<T>(rows_, cols_, 4));
   const T* const weight = pass.weight(weight_);
   if (kind_ == NormKind::rms)
     pass.ops.rmsnorm_backward({rows_, cols_, eps_},

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "device/accelerator.h"
+#include "nn/op_event.h"
 
 namespace tprimat::engine {
 
@@ -22,13 +23,6 @@ struct OpTotal {
   double bytes = 0;  // read and written, each operand once
 };
 
-// One call of an operation.
-struct OpEvent {
-  std::string name;
-  bool is_product = false;  // of matrices
-  std::chrono::steady_clock::time_point begin, end;
-};
-
 // Times operations. On a CPU an operation has ended when its call returns. GPU kernels run asynchronously: the clock
 // records events around each operation and reads them after the step, without extra synchronization. Events in
 // recorded work are recorded anew at each replay. Operations that are launched one by one are also ranges of the
@@ -38,8 +32,10 @@ class OpClock {
   void add(std::string_view name, const OpTotal& total);
   void clear() { totals_.clear(); }
 
-  // From now on every call is kept, not only the totals.
+  // From now on every call is kept, not only the totals, and so are collectives and ranges.
   void keep_events() { keeps_events_ = true; }
+  bool keeps_events() const { return keeps_events_; }
+  void forget_events() { events_.clear(); }
   const std::vector<OpEvent>& events() const { return events_; }
   const std::map<std::string, OpTotal, std::less<>>& totals() const { return totals_; }
 
@@ -63,14 +59,25 @@ class OpClock {
     std::unique_ptr<DeviceEvent> first;
   };
   OpenOp open(std::string_view name);
-  void close(OpenOp op, std::string_view name, double flops, double bytes);
+  OpenOp mark_begin();  // the same without a range for the vendor's profiler; close() it with a collective
+  int64_t calls() const { return calls_; }  // closed so far
+  struct Call {
+    std::string_view name;
+    OpKind kind = OpKind::operation;
+    OpWork work = {};
+    OpGroup group = {};
+  };
+  void close(OpenOp op, const Call& call);
+
+  // Where the training is, for the calls that follow.
+  OpScope scope;
 
  private:
   struct Span {
-    std::string name;
-    double flops, bytes;
+    OpEvent event;  // without its times
     std::unique_ptr<DeviceEvent> first, last;
   };
+  OpEvent describe(const Call& call) const;
   void count(const Span& span);
   std::unique_ptr<DeviceEvent> mark();
 
@@ -83,30 +90,69 @@ class OpClock {
   std::vector<Span> given_, recorded_;
   std::vector<std::unique_ptr<DeviceEvent>> free_;
   bool records_ = false, replayed_ = false;
+  int64_t calls_ = 0;
 };
 
 // Times what happens until it goes out of scope; does nothing without a clock.
 class OpTimer {
  public:
-  struct Work {
-    double flops = 0, bytes = 0;
-  };
-  OpTimer(OpClock* clock, std::string_view name, Work work) : clock_(clock), name_(name), work_(work) {
-    if (clock_ != nullptr) op_ = clock_->open(name_);
+  OpTimer(OpClock* clock, std::string_view name, const OpWork& work, OpKind kind = OpKind::operation)
+      : clock_(clock), call_{name, kind, work} {
+    if (clock_ != nullptr) op_ = clock_->open(name);
   }
   ~OpTimer() {
     if (clock_ == nullptr || std::uncaught_exceptions() > exceptions_) return;  // the device may never be done
-    clock_->close(std::move(op_), name_, work_.flops, work_.bytes);
+    clock_->close(std::move(op_), call_);
   }
   OpTimer(const OpTimer&) = delete;
   OpTimer& operator=(const OpTimer&) = delete;
 
  private:
   OpClock* clock_;
-  std::string_view name_;
-  Work work_;
+  OpClock::Call call_;
   OpClock::OpenOp op_;
   int exceptions_ = std::uncaught_exceptions();
+};
+
+// A part of a step, as a range around its operations: kept where every call is.
+class OpRange {
+ public:
+  OpRange(OpClock* clock, std::string name, const OpScope& scope)
+      : clock_(clock != nullptr && clock->keeps_events() ? clock : nullptr), name_(std::move(name)) {
+    if (clock_ == nullptr) return;
+    outer_ = std::exchange(clock_->scope, scope);
+    op_ = clock_->open(name_);
+  }
+  ~OpRange() {
+    if (clock_ == nullptr || std::uncaught_exceptions() > exceptions_) return;
+    clock_->close(std::move(op_), {name_, OpKind::range});
+    clock_->scope = outer_;
+  }
+  OpRange(const OpRange&) = delete;
+  OpRange& operator=(const OpRange&) = delete;
+
+ private:
+  OpClock* clock_;
+  std::string name_;
+  OpScope outer_;
+  OpClock::OpenOp op_;
+  int exceptions_ = std::uncaught_exceptions();
+};
+
+// The operations of a layer until it goes out of scope.
+class OpLayer {
+ public:
+  OpLayer(OpClock* clock, int64_t layer) : clock_(clock) {
+    if (clock_ != nullptr) clock_->scope.layer = static_cast<int32_t>(layer);
+  }
+  ~OpLayer() {
+    if (clock_ != nullptr) clock_->scope.layer = -1;
+  }
+  OpLayer(const OpLayer&) = delete;
+  OpLayer& operator=(const OpLayer&) = delete;
+
+ private:
+  OpClock* clock_;
 };
 
 }  // namespace tprimat::engine

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/gzip.h"
 #include "base/log.h"
 #include "base/output.h"
 #include "command_line/session.h"
@@ -40,6 +41,16 @@ StepOutput::StepOutput(const TrainSpec& spec, const std::string& tensorboard, in
   if (tensorboard.empty()) return;
   const auto resumed = first_step > 1 ? std::optional<int64_t>(first_step) : std::nullopt;
   events_.emplace(tensorboard, unix_time_seconds(), resumed);
+}
+
+void StepOutput::show_extra(const StepRecord& record) {
+  print_result(fmt::format(" profiled step {:8}, after the training | elapsed time (ms): {:.1f}\n", record.step,
+                           record.time_seconds * 1e3));
+  flush_stdout();
+  const char* path = std::getenv("TPRIMAT_STEPS");
+  if (path == nullptr) return;
+  if (!extra_file_) extra_file_.emplace(std::filesystem::path(path).replace_filename("profiled_steps.jsonl"));
+  extra_file_->write_line(step_record_to_line(record));
 }
 
 void StepOutput::show(const StepRecord& record) {
@@ -120,14 +131,16 @@ void StepProfile::print() const {
 }
 
 StepTrace::StepTrace(Engine& engine, const Backend& backend, const TrainSpec& spec, int64_t first_step)
-    : engine_(engine), backend_(backend), request_(op_trace_request()) {
+    : engine_(engine), backend_(backend), spec_steps_(spec.steps), request_(op_trace_request()) {
   if (!request_) return;
-  if (request_->last_step > spec.steps || request_->last_step < first_step)
+  const bool is_split = request_->last_step > spec.steps && !is_extra();
+  if (is_split || request_->last_step < first_step)
     throw Error(Problem{fmt::format("steps {} to {} are outside this training's steps {} to {}", request_->first_step,
                                     request_->last_step, first_step, spec.steps),
-                        "TPRIMAT_PROFILE", "choose steps of this training"});
+                        "TPRIMAT_PROFILE",
+                        fmt::format("choose steps of this training, or later ones than step {} alone", spec.steps)});
   if (request_->kind == OpTraceRequest::Kind::own) {
-    if (engine.ranks().world->rank() == 0) require_writable(request_->path);
+    if (writes()) require_writable(request_->path_of(engine.ranks().world->rank()));
     clock_.keep_events();
   } else if (backend.accelerator != nullptr) {
     clock_.name_ranges_only();
@@ -135,30 +148,52 @@ StepTrace::StepTrace(Engine& engine, const Backend& backend, const TrainSpec& sp
     throw Error(Problem{"GPU profilers cannot record a training on the CPU", "TPRIMAT_PROFILE",
                         "set TPRIMAT_PROFILE=own:11:15:PATH"});
   }
-  if (first_step >= request_->first_step) begin();
-  step_begin_ = SteadyClock::now();
+  begin_before(first_step);
 }
 
-void StepTrace::note(int64_t step) {
+void StepTrace::note(const StepRecord& record) {
   if (!request_) return;
-  const auto now = SteadyClock::now();
-  if (step >= request_->first_step && step <= request_->last_step) steps_.push_back({step, step_begin_, now});
-  if (step == request_->last_step) finish();
-  if (step + 1 == request_->first_step) begin();
-  step_begin_ = SteadyClock::now();
+  const auto end = SteadyClock::now();
+  const auto length = std::chrono::duration<double>(record.time_seconds);
+  if (record.step >= request_->first_step && record.step <= request_->last_step)
+    steps_.push_back({record.step, end - std::chrono::duration_cast<SteadyClock::duration>(length), end});
 }
 
-void StepTrace::begin() {
-  engine_.use_clock(&clock_);
-  if (request_->kind != OpTraceRequest::Kind::own) backend_.accelerator->watch_with_profiler(true);
+void StepTrace::begin_before(int64_t step) {
+  const bool is_own = request_->kind == OpTraceRequest::Kind::own;
+  if (step == request_->first_step - (is_own ? 1 : 0) || (steps_.empty() && step > request_->first_step))
+    engine_.use_clock(&clock_);
+  if (step == request_->first_step) clock_.forget_events();
+  if (step == request_->first_step && !is_own) backend_.accelerator->watch_with_profiler(true);
 }
 
-void StepTrace::finish() {
+void StepTrace::finish(int64_t step) {
+  if (!request_) return;
+  if (step != request_->last_step) return begin_before(step + 1);
   engine_.use_clock(nullptr);
   if (request_->kind != OpTraceRequest::Kind::own) return backend_.accelerator->watch_with_profiler(false);
-  const RankGroups& ranks = engine_.ranks();
-  if (ranks.world->rank() != 0) return;
-  write_file_atomically(request_->path, render_op_trace(clock_.events(), steps_, ranks.world->size()));
+  if (!writes()) return;
+  try {
+    write();
+  } catch (const Error& error) {
+    if (!is_extra()) throw;
+    log_warning(to_string(error.problems().front()));  // the training itself is complete
+  }
+}
+
+void StepTrace::write() const {
+  const Communicator& world = *engine_.ranks().world;
+  std::vector<OpEvent> events = clock_.events();
+  events.insert(events.end(), checkpoints_.begin(), checkpoints_.end());
+  const std::string text = render_op_trace(events, steps_, {world.rank(), world.size()});
+  const std::string path = request_->path_of(world.rank());
+  write_file_atomically(path, path.ends_with(".gz") ? gzip(text) : text);
+}
+
+void StepTrace::note_checkpoint(SteadyClock::time_point begin) {
+  if (!request_ || steps_.empty()) return;
+  OpEvent event{"checkpoint", OpKind::range, {.phase = OpPhase::checkpoint}, {}, {}, begin, SteadyClock::now()};
+  checkpoints_.push_back(std::move(event));
 }
 
 }  // namespace tprimat::engine

@@ -11,6 +11,7 @@
 #include "train/engine.h"
 #include "train/event_file.h"
 #include "train/op_report.h"
+#include "train/op_trace.h"
 
 namespace tprimat::engine {
 
@@ -20,13 +21,15 @@ class StepOutput {
   // Records go to the file that the environment's TPRIMAT_STEPS names, events to the folder `tensorboard`; empty: none.
   StepOutput(const TrainSpec& spec, const std::string& tensorboard, int64_t first_step);
   void show(const StepRecord& record);
+  // A step after the training's last one: its record goes to profiled_steps.jsonl beside the others' file.
+  void show_extra(const StepRecord& record);
 
  private:
   void open_steps_file(const std::string& path, int64_t first_step);
   void write_events(const StepRecord& record);
 
   const TrainSpec& spec_;
-  std::optional<LineWriter> steps_file_;
+  std::optional<LineWriter> steps_file_, extra_file_;
   std::optional<EventFile> events_;
 };
 
@@ -66,23 +69,30 @@ class StepProfile {
 };
 
 // What TPRIMAT_PROFILE asks for: a trace of the trainer's own clock of some steps, or a window for the vendor's
-// profiler; every rank does the same, and rank 0 writes its own trace.
+// profiler. Every rank does the same; who writes a trace, its path says. A window after the training's last step is
+// trained besides. The clock already runs in the step before: a GPU's work is recorded anew, with events.
 class StepTrace {
  public:
-  // Throws Error where the window does not lie in the training, or the trace cannot be written.
+  // Throws Error where the window lies partly in the training or before it, or the trace cannot be written.
   StepTrace(Engine& engine, const Backend& backend, const TrainSpec& spec, int64_t first_step);
-  void note(int64_t step);
+  void note(const StepRecord& record);  // a step has just ended
+  void finish(int64_t step);            // writes the trace where this was the last of the window
+  void note_checkpoint(SteadyClock::time_point begin);
+  int64_t last_step() const { return request_ ? request_->last_step : 0; }
 
  private:
-  void begin();
-  void finish();
+  void begin_before(int64_t step);
+  void write() const;
+  bool writes() const { return request_->is_for_every_rank() || engine_.ranks().world->rank() == 0; }
+  bool is_extra() const { return request_->first_step > spec_steps_; }
 
   Engine& engine_;
   const Backend& backend_;
+  const int64_t spec_steps_;
   std::optional<OpTraceRequest> request_;
   OpClock clock_;
   std::vector<StepSpan> steps_;
-  SteadyClock::time_point step_begin_;
+  std::vector<OpEvent> checkpoints_;
 };
 
 }  // namespace tprimat::engine

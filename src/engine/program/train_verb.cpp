@@ -111,6 +111,64 @@ void prepare_folders(const TrainSpec& spec, const TrainOptions& options) {
         spec.checkpoint.directory, "choose another directory"});
 }
 
+// What follows the steps of a training.
+class Watchers {
+ public:
+  Watchers(const TrainOptions& options, const TrainSpec& spec, Engine& engine, const Backend& backend,
+           int64_t first_step)
+      : last_step_(spec.steps),
+        speaks_(engine.ranks().world->rank() == 0),
+        trace_(engine, backend, spec, first_step),
+        kernels_(backend.report, engine, first_step) {
+    if (speaks_) output_.emplace(spec, options.tensorboard, first_step);
+    if (options.profile) profile_.emplace(engine, backend, spec, first_step);
+  }
+
+  // This and `checkpoints` must outlive them.
+  TrainingHooks hooks(Checkpoints& checkpoints) {
+    TrainingHooks hooks;
+    hooks.step = [this](const StepRecord& record) { note(record); };
+    hooks.note = [this](const std::string& note) {
+      if (speaks_) log_warning(note);
+    };
+    hooks.after_step = [this, &checkpoints](int64_t step) {
+      const auto begin = SteadyClock::now();
+      checkpoints.after_step(step);
+      if (checkpoints.last_step() == step) trace_.note_checkpoint(begin);
+      if (step == last_step_ && trace_.last_step() > step) checkpoints.finish();  // further steps are to be timed
+    };
+    hooks.last_extra_step = trace_.last_step();
+    hooks.extra_step = [this](const StepRecord& record) { note_extra(record); };
+    return hooks;
+  }
+
+  void print_profile() const {
+    if (profile_ && speaks_) profile_->print();
+  }
+
+ private:
+  void note(const StepRecord& record) {
+    trace_.note(record);
+    kernels_.note(record.step);
+    if (output_) output_->show(record);
+    if (profile_) profile_->note(record);
+    trace_.finish(record.step);
+  }
+
+  void note_extra(const StepRecord& record) {
+    trace_.note(record);
+    if (output_) output_->show_extra(record);
+    trace_.finish(record.step);
+  }
+
+  const int64_t last_step_;
+  const bool speaks_;
+  std::optional<StepOutput> output_;
+  std::optional<StepProfile> profile_;
+  StepTrace trace_;
+  KernelNotes kernels_;
+};
+
 ExitStatus train(const TrainOptions& options) {
   const TrainSpec spec = read_spec(options);
   const auto platform = parse_choice<Platform>(options.device, "--device");
@@ -123,23 +181,8 @@ ExitStatus train(const TrainOptions& options) {
   Checkpoints checkpoints(spec, *engine, [](const std::string& note) { log_note(note); });
   const int64_t first_step = checkpoints.restore();
 
-  std::optional<StepOutput> output;
-  if (speaks) output.emplace(spec, options.tensorboard, first_step);
-  std::optional<StepProfile> profile;
-  if (options.profile) profile.emplace(*engine, backend, spec, first_step);
-  StepTrace trace(*engine, backend, spec, first_step);
-  KernelNotes kernels(backend.report, *engine, first_step);
-  TrainingHooks hooks;
-  hooks.step = [&](const StepRecord& record) {
-    kernels.note(record.step);
-    if (output) output->show(record);
-    if (profile) profile->note(record);
-    trace.note(record.step);
-  };
-  hooks.note = [&](const std::string& note) {
-    if (speaks) log_warning(note);
-  };
-  hooks.after_step = [&](int64_t step) { checkpoints.after_step(step); };
+  Watchers watchers(options, spec, *engine, backend, first_step);
+  const TrainingHooks hooks = watchers.hooks(checkpoints);
   try {
     run_training(spec, *engine, first_step, hooks);
   } catch (const TrainingStopped&) {
@@ -151,7 +194,7 @@ ExitStatus train(const TrainOptions& options) {
     export_checkpoint_to_hugging_face(step_folder(spec.checkpoint.directory, checkpoints.last_step()),
                                       {options.export_folder});
   engine.reset();  // a GPU's peak is measured in the memory that it leaves
-  if (profile && speaks) profile->print();
+  watchers.print_profile();
   return ExitStatus::done;
 }
 

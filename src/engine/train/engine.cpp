@@ -18,6 +18,7 @@
 #include "train/loss_watch.h"
 #include "train/optimizer.h"
 #include "train/stage.h"
+#include "train/timed_groups.h"
 #include "train/weight_store.h"
 
 namespace tprimat::engine {
@@ -72,7 +73,7 @@ class TypedEngine final : public Engine {
       : spec_(spec),
         backend_(backend),
         compute_{*backend.device, ops, backend.accelerator},
-        ranks_(std::move(ranks)),
+        ranks_(time_groups(std::move(ranks), &clock_, backend.accelerator != nullptr)),
         plan_(plan_training(spec, ranks_.place,
                             {compute_.device.is_host(), ops.fp8_matmul != nullptr, std::is_same_v<T, double>})),
         parameters_(plan_.weights),
@@ -97,33 +98,25 @@ class TypedEngine final : public Engine {
   }
 
   UpdateReport run_step(int64_t step, const TokenSource& source) override {
-    const double tokens = static_cast<double>(spec_.tokens_per_step());
     if (clock_ != nullptr) clock_->begin_step();
-    batches_.read((step - 1) * spec_.global_batch_size, source);
-    const double loss = stage_.run(batches_, loss_scale_.value() / tokens, store_);
-    {
-      const OpTimer timer(clock_, "gradient exchange", {});
-      store_.finish_gradients(stage_.tied_unit());
-    }
-    UpdateReport report = add_over_ranks(loss / tokens);
-    report.learning_rate = learning_rate_at(spec_.optimizer, updates_ + 1, spec_.steps);
-    decide(report);
-    if (!report.skipped) update_weights(report);
-    compute_.device.finish();
+    const UpdateReport report = work(step, source);
     if (clock_ != nullptr) clock_->finish_step();
     return report;
   }
 
   double evaluate(int64_t first_sample, int64_t batches, const TokenSource& source) override {
     double loss = 0;
-    stage_.use_clock(nullptr);  // it times steps
+    OpClock* const clock = std::exchange(clock_, nullptr);  // it times steps
+    const OpRange range(compute_.device.is_host() ? clock : nullptr, "evaluation", {.phase = OpPhase::evaluation});
+    stage_.use_clock(nullptr);
     for (int64_t batch = 0; batch < batches; ++batch) {
       batches_.read(first_sample + batch * spec_.global_batch_size, source);
       loss += stage_.evaluate(batches_);
     }
-    stage_.use_clock(clock_);
     loss = counted_loss(loss);
     ranks_.world->all_reduce(&loss, 1);
+    clock_ = clock;
+    stage_.use_clock(clock);
     return loss / static_cast<double>(batches * spec_.tokens_per_step());
   }
 
@@ -159,6 +152,29 @@ class TypedEngine final : public Engine {
   }
 
  private:
+  UpdateReport work(int64_t step, const TokenSource& source) {
+    const double tokens = static_cast<double>(spec_.tokens_per_step());
+    read_batch((step - 1) * spec_.global_batch_size, source);
+    const double loss = stage_.run(batches_, loss_scale_.value() / tokens, store_);
+    {
+      const OpRange range(clock_, "end of backward", {.phase = OpPhase::backward});
+      const OpTimer timer(clock_, "gradient exchange", {});
+      store_.finish_gradients(stage_.tied_unit());
+    }
+    const OpRange range(clock_, "optimizer", {.phase = OpPhase::optimizer});
+    UpdateReport report = add_over_ranks(loss / tokens);
+    report.learning_rate = learning_rate_at(spec_.optimizer, updates_ + 1, spec_.steps);
+    decide(report);
+    if (!report.skipped) update_weights(report);
+    compute_.device.finish();
+    return report;
+  }
+
+  void read_batch(int64_t first_sample, const TokenSource& source) {
+    const OpRange range(clock_, "tprimat: next batch", {.phase = OpPhase::data});
+    batches_.read(first_sample, source);
+  }
+
   // Tensor-parallel ranks know the same losses: one of them counts.
   double counted_loss(double loss) const { return ranks_.place.tensor == 0 ? loss : 0.0; }
 

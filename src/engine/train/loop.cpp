@@ -63,10 +63,10 @@ std::unique_ptr<TokenSource> open_split(const TrainSpec& spec, DataSplit split, 
   return open_token_source(spec.data, {spec.model.vocab_size, spec.sequence_length, spec.seed, split, samples});
 }
 
-// What this rank will read from `first_step` on, ahead of time.
-PrefetchPlan plan_reading(const TrainSpec& spec, const RankPlace& place, int64_t first_step) {
+// What this rank will read in these steps, ahead of time.
+PrefetchPlan plan_reading(const TrainSpec& spec, const RankPlace& place, int64_t first_step, int64_t last_step) {
   const ReadOrder order(spec, place);
-  const int64_t first = (first_step - 1) * order.samples_per_step(), end = spec.steps * order.samples_per_step();
+  const int64_t first = (first_step - 1) * order.samples_per_step(), end = last_step * order.samples_per_step();
   PrefetchPlan plan;
   plan.sequence_length = spec.sequence_length;
   plan.ahead = static_cast<size_t>(std::clamp<int64_t>(order.samples_per_step(), 8, 256));
@@ -89,17 +89,22 @@ bool is_due(int64_t step, int64_t interval) { return interval > 0 && step % inte
 
 void run_training(const TrainSpec& spec, Engine& engine, int64_t first_step, const TrainingHooks& hooks) {
   const std::unique_ptr<TokenSource> tokens = open_split(spec, DataSplit::train, spec.steps * spec.global_batch_size);
-  const PrefetchedSource ready_tokens(*tokens, plan_reading(spec, engine.ranks().place, first_step));
+  const int64_t last_step = std::max(spec.steps, hooks.last_extra_step);
+  const PrefetchedSource ready_tokens(*tokens, plan_reading(spec, engine.ranks().place, first_step, last_step));
   const int64_t evaluated = spec.evaluation.batches * spec.global_batch_size;
   std::unique_ptr<TokenSource> validation;
   if (spec.evaluation.interval > 0)
     validation = open_split(spec, DataSplit::valid, (spec.steps / spec.evaluation.interval + 1) * evaluated);
   const double allocated_gb = heaviest_rank_gb(engine);
-  for (int64_t step = first_step; step <= spec.steps; ++step) {
+  for (int64_t step = first_step; step <= last_step; ++step) {
     const auto start = SteadyClock::now();
     const UpdateReport report = engine.run_step(step, ready_tokens);
     StepRecord record = record_step(step, seconds_since(start), spec, report);
     record.memory_allocated_gb = allocated_gb;
+    if (step > spec.steps) {
+      hooks.extra_step(record);
+      continue;
+    }
     if (is_due(step, spec.evaluation.interval))
       record.validation_loss =
           engine.evaluate((step / spec.evaluation.interval - 1) * evaluated, spec.evaluation.batches, *validation);

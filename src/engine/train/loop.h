@@ -17,8 +17,12 @@ struct TrainingHooks {
   StepSink step;
   // What people should read: a skipped update, a spike. May be empty.
   std::function<void(const std::string&)> note;
-  // After each step, with the engine's state that of `step`: saving. May be empty.
+  // After each step of the training, with the engine's state that of `step`: saving. May be empty.
   std::function<void(int64_t step)> after_step;
+  // Steps after the training's last one, up to this: no part of the training, as profiled ones. No evaluation follows
+  // them, and no anomaly ends them. 0: none.
+  int64_t last_extra_step = 0;
+  StepSink extra_step = {};  // called instead of `step` for these
 };
 
 // A training ended by an anomaly (AnomalySpec), on all ranks after the same step.
@@ -27,8 +31,8 @@ class TrainingStopped : public Error {
   explicit TrainingStopped(Problem problem) : Error(std::move(problem), ExitStatus::work_failed) {}
 };
 
-// Trains from `first_step` to spec.steps. A loss or gradient that is not finite ends the training with
-// TrainingStopped that names the step, after the step was recorded, unless spec.anomalies says to go on.
+// Trains from `first_step` to spec.steps, then hooks.last_extra_step. A loss or gradient that is not finite ends the
+// training with TrainingStopped that names the step, after the step was recorded, unless spec.anomalies says to go on.
 void run_training(const TrainSpec& spec, Engine& engine, int64_t first_step, const TrainingHooks& hooks);
 void run_training(const TrainSpec& spec, Engine& engine, const StepSink& sink);
 

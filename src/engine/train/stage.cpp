@@ -1,11 +1,15 @@
 #include "train/stage.h"
 
+#include <fmt/format.h>
+
 #include "base/check.h"
 
 namespace tprimat::engine {
 namespace {
 
 constexpr int k_backward_tag = 16384;  // tags of gradients, above those of activations
+
+OpScope scope_of(OpPhase phase, int64_t micro) { return {phase, -1, static_cast<int32_t>(micro)}; }
 
 }  // namespace
 
@@ -69,9 +73,18 @@ TransferPtr Stage<T>::start_exchange(bool receive, T* stream, int place, int tag
   return receive ? ranks_->pipeline->start_receive(buffer, rank, tag) : ranks_->pipeline->start_send(buffer, rank, tag);
 }
 
+// "forward of micro-batch 2", with several chunks "forward of micro-batch 2, chunk 1".
+template <class T>
+std::string Stage<T>::name_range(const char* pass, int chunk, int64_t micro) const {
+  if (clock_ == nullptr || !clock_->keeps_events()) return {};
+  return fmt::format("{} of micro-batch {}{}", pass, micro,
+                     chunks_.size() > 1 ? fmt::format(", chunk {}", chunk) : std::string());
+}
+
 template <class T>
 void Stage<T>::forward(int index, int64_t micro, const BatchReader& batches, double gradient_scale) {
   Chunk& chunk = chunks_[static_cast<size_t>(index)];
+  const OpRange range(clock_, name_range("forward", index, micro), scope_of(OpPhase::forward, micro));
   const Pass<T> run = pass(chunk, micro);
   const int place = place_of(index);
   TransferPtr& send = chunk.sends[static_cast<size_t>(micro % chunk.banks)];
@@ -87,6 +100,7 @@ void Stage<T>::forward(int index, int64_t micro, const BatchReader& batches, dou
 template <class T>
 void Stage<T>::backward(int index, int64_t micro, const BatchReader& batches) {
   Chunk& chunk = chunks_[static_cast<size_t>(index)];
+  const OpRange range(clock_, name_range("backward", index, micro), scope_of(OpPhase::backward, micro));
   const int place = place_of(index);
   TransferPtr& send = gradient_sends_[static_cast<size_t>(next_gradient_)];
   T* const gradient = arena_->as<T>(gradients_[static_cast<size_t>(next_gradient_)]);
@@ -132,6 +146,7 @@ void Stage<T>::record(const BatchReader& batches, double gradient_scale, WeightS
 template <class T>
 void Stage<T>::work(const BatchReader& batches, double gradient_scale, WeightStore<T>& store) {
   {
+    const OpRange range(clock_, "clearing of gradients", {.phase = OpPhase::optimizer});
     const OpTimer timer(clock_, "clearing gradients", {});
     store.clear_gradients();
   }

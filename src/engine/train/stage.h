@@ -3,6 +3,7 @@
 #include <array>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "memory/training_plan.h"
@@ -54,6 +55,7 @@ class Stage {
   bool can_record() const;
   void record(const BatchReader& batches, double gradient_scale, WeightStore<T>& store);
   void work(const BatchReader& batches, double gradient_scale, WeightStore<T>& store);
+  std::string name_range(const char* pass, int chunk, int64_t micro) const;
   void clear_loss() const;
   double read_loss() const;
   TransferPtr start_exchange(bool receive, T* stream, int place, int tag) const;

@@ -39,7 +39,7 @@ constexpr Held k_run[] = {
      "gpu_info.software_version, performance_metrics., memory_metrics.avg_memory_allocated_gb, "
      "memory_metrics.peak_memory_allocated_gb, memory_metrics.peak_device_used_gb, warmup., statistics., "
      "derived., experts.load, experts.dropped_share, experts.aux_loss, experts.z_loss, environment.tprimat, "
-     "environment.cuda, telemetry[].peak_memory_used_gb, "
+     "environment.cuda, profile.step_time_seconds, profile.cost, telemetry[].peak_memory_used_gb, "
      "telemetry[].energy_joules, telemetry[].energy_valid"},
     {"steps.jsonl (not after the first step)", "timestamp"},
     {k_spec,
@@ -54,6 +54,7 @@ constexpr Held k_run[] = {
     {"steps.jsonl",
      "reported.unix_time, reported.loss_scale, skipped_updates, memory_values, experts.load_values, "
      "experts.dropped_values, experts.aux_loss_values, experts.z_loss_values"},
+    {"profiled_steps.jsonl", "profile.first_step, profile.last_step, profile.step_times"},
     {"steps.jsonl with its time stamps, log of our trainer", "step_times"},
     {"steps.jsonl, log of our trainer", "loss_values, learning_rates, grad_norms"}};
 

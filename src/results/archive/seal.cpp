@@ -8,10 +8,12 @@
 #include <array>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <set>
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/gzip.h"
 #include "text/format.h"
 #include "text/json_fields.h"
 
@@ -27,6 +29,11 @@ bool is_text(const fs::path& path) {
 }
 
 bool is_picture(const fs::path& path) { return path.extension() == ".png"; }
+
+// "train_x_profile/rank_0.json.gz", beside a result
+bool is_trace(const fs::path& path) {
+  return path.filename().string().ends_with(".json.gz") && path.parent_path().filename().string().ends_with("_profile");
+}
 
 // Redaction may make two names equal, and a file may have the manifest's name. The extension stays, because it shows
 // the file's type.
@@ -80,7 +87,7 @@ class Gatherer {
     if (!seen_.insert(path.string()).second) return;
     std::error_code failed;
     const uintmax_t size = fs::file_size(path, failed);
-    if (!is_text(path) && !is_picture(path))
+    if (!is_text(path) && !is_picture(path) && !is_trace(path))
       left_out.push_back({path.string(), "not a result, log, configuration or report"});
     else if (failed || size > static_cast<uintmax_t>(limits_.file_bytes))
       left_out.push_back({path.string(), failed ? failed.message() : describe_largest(limits_)});
@@ -169,8 +176,9 @@ class Sealing {
   // Redaction can make names and texts longer.
   void add(const Item& item) {
     const std::string name = unused_name(escape_name(redactor_.redact(item.name)), names_);
-    const std::string text = read_file(item.path);
-    const std::string content = is_text(item.path) ? redactor_.redact(text) : text;
+    const std::optional<std::string> readable = read_content(item.path);
+    if (!readable) return seal_.left_out.push_back({item.path.string(), "not a gzip file, or too large unpacked"});
+    const std::string& content = *readable;
     if (const std::string fault = find_fault_in_name(name, limits_); !fault.empty())
       return seal_.left_out.push_back({item.path.string(), fault});
     if (std::ssize(content) > limits_.file_bytes)
@@ -192,6 +200,17 @@ class Sealing {
   }
 
  private:
+  // Without private data; a trace keeps its bytes where it has none.
+  std::optional<std::string> read_content(const fs::path& path) {
+    std::string content = read_file(path);
+    if (is_text(path)) return redactor_.redact(content);
+    if (!is_trace(path)) return content;
+    const std::optional<std::string> trace = gunzip(content, limits_.file_bytes);
+    if (!trace) return std::nullopt;
+    const std::string redacted = redactor_.redact(*trace);
+    return redacted == *trace ? std::move(content) : gzip(redacted);
+  }
+
   void write(const std::string& name, const std::string& content) {
     bytes_ += std::ssize(content);
     if (++files_ > limits_.files || bytes_ > limits_.all_bytes || result_bytes_ > limits_.result_bytes)

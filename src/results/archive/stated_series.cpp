@@ -212,6 +212,22 @@ void check_series(const ResultCheck& check, const RecordsByStep& records) {
   check_left_out(check, records, entries);
 }
 
+void check_profile(const ResultCheck& check, const RecordsByStep& records) {
+  const RunProfile& stated = *check.result.read.profile;
+  constexpr int64_t k_max = int64_t{1} << 50;
+  const auto entries = std::ssize(stated.step_times);
+  if (stated.first_step < 1 || stated.last_step < stated.first_step || stated.last_step > k_max)
+    return check.refute("profile.first_step", fmt::format("{}", stated.first_step), "a step before the last");
+  if (stated.last_step - stated.first_step + 1 != entries)
+    check.refute("profile.last_step", fmt::format("{}", stated.last_step), fmt::format("{} steps", entries));
+  for (std::ptrdiff_t i = 0; i < entries; ++i) {
+    const int64_t step = stated.first_step + i;
+    const StepRecord* record = find_record(records, step);
+    compare_entries(check, {step, "time in s"}, stated.step_times[static_cast<size_t>(i)],
+                    record != nullptr ? Entry(record->time_seconds) : std::nullopt, is_same_figure);
+  }
+}
+
 void check_work(const ResultCheck& check, const RecordsByStep& records) {
   const RunResult& stated = check.result.read;
   if (stated.reported) {

@@ -24,6 +24,7 @@ namespace tprimat::results {
 namespace {
 
 constexpr const char* k_steps_file = "steps.jsonl";
+constexpr const char* k_profiled_file = "profiled_steps.jsonl";
 constexpr const char* k_spec_file = "train_spec.json";
 constexpr const char* k_launch_file = "launch.json";
 
@@ -197,7 +198,7 @@ class Verifier {
     if (result.of_suite) again.memory_metrics.peak_memory_allocated_gb = again.memory_metrics.peak_device_used_gb = {};
     summarise_run(again, stored_options(again));
     const Json derived = run_result_to_json(again);
-    for (const char* section : {"performance_metrics", "memory_metrics", "statistics", "derived", "warmup"})
+    for (const char* section : {"performance_metrics", "memory_metrics", "statistics", "derived", "warmup", "profile"})
       if (result.stored.contains(section))
         check_numbers(check, section, result.stored[section], derived.value(section, {}));
     check_expert_means(check, derived);
@@ -249,7 +250,7 @@ class Verifier {
 
   // Results that were made of one file, which is parsed once for all of them, and once for each format of a log.
   struct Waiting {
-    StatedResults of_records;
+    StatedResults of_records, of_profile;
     std::map<std::string, StatedResults> of_log;  // by format
   };
 
@@ -257,6 +258,10 @@ class Verifier {
     if (!waiting.of_records.empty()) {
       const RecordsByStep records = parse_records(content);
       for (const auto& result : waiting.of_records) check_records(*result, name, records);
+    }
+    if (!waiting.of_profile.empty()) {
+      const RecordsByStep records = parse_records(content);
+      for (const auto& result : waiting.of_profile) check_profile({*result, name, found_}, records);
     }
     for (const auto& [format, results] : waiting.of_log) check_log(results, {name, content}, found_);
   }
@@ -276,6 +281,7 @@ class Verifier {
 
   // The sources of a result's series, if these were sealed, too.
   void find_source(const std::shared_ptr<const StatedResult>& result) {
+    find_profile(result);
     const SourceInfo& source = result->read.source;
     std::optional<std::string> steps = (folder_of_run(result->file) / k_steps_file).generic_string();
     if (!names_.holds(*steps)) steps = source.steps_file ? names_.find(*source.steps_file, result->file) : std::nullopt;
@@ -286,6 +292,22 @@ class Verifier {
       waiting_[*log].of_log[*source.format].push_back(result);
     else
       logless_.push_back({result, steps.has_value()});
+  }
+
+  // Traces lie beside the result, the times of their steps beside its step records.
+  void find_profile(const std::shared_ptr<const StatedResult>& result) {
+    if (!result->read.profile) return;
+    const std::filesystem::path folder = std::filesystem::path(result->file).parent_path();
+    for (const std::string& file : result->read.profile->files)
+      if (!names_.holds((folder / file).generic_string()))
+        found_.notes.push_back(fmt::format("{}: its trace {} is not in the archive", result->file, file));
+    const std::string records = (folder_of_run(result->file) / k_profiled_file).generic_string();
+    if (names_.holds(records))
+      waiting_[records].of_profile.push_back(result);
+    else
+      found_.notes.push_back(
+          fmt::format("{}: the times of its profiled steps were not checked: {} is not in the archive", result->file,
+                      k_profiled_file));
   }
 
   // A log whose folder was renamed or copied is found by its name, unless another result names it with its folder.

@@ -117,6 +117,9 @@ void add_expert_series(RecordsByStep& records, const RunResult& result);
 // with its record. A step without a record fails, and so does a record or a figure that the result omits.
 void check_series(const ResultCheck& check, const RecordsByStep& records);
 
+// Compares the times of a result's profiled steps with their records.
+void check_profile(const ResultCheck& check, const RecordsByStep& records);
+
 // Compares the other fields of step records that a trainer wrote: time stamps, loss scales, tokens, skipped updates.
 void check_work(const ResultCheck& check, const RecordsByStep& records);
 

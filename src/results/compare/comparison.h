@@ -157,6 +157,19 @@ struct TimeComparison {
   std::string sentence;           // both times, or why they are not comparable
 };
 
+// Why the subject's step is longer or shorter, from the profiles of both.
+struct PairCause {
+  std::string cause, title;  // "products", "matrix products"
+  double seconds = 0;        // per step, subject - reference
+  std::string sentence;
+};
+struct PairCauses {
+  std::string sentence;  // the largest terms in one line, or why there are none
+  double gap_seconds = 0;
+  bool resolved = false;
+  std::vector<PairCause> terms = {};  // largest first
+};
+
 // Subject against reference, both indices into the group's contenders.
 struct Pair {
   size_t subject = 0, reference = 0;
@@ -172,6 +185,7 @@ struct Pair {
   std::optional<PairStatistics> statistics = {};  // an interval, and then these are there too
   std::optional<TimeComparison> time_to_train = {};  // where both sides have a target quality
   std::optional<std::string> unquiet = {};           // rates of a side whose runs differ too much for a verdict
+  std::optional<PairCauses> causes = {};             // where both sides have a profile (`tprimat why`)
 };
 
 // Runs of one model. Different models are never a pair.

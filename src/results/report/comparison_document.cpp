@@ -62,6 +62,14 @@ std::optional<TimeRatio> describe_times(const results::Pair& pair) {
   return TimeRatio{times.ratio.has_value(), times.ratio, times.sentence};
 }
 
+std::optional<Causes> describe_causes(const results::Pair& pair) {
+  if (!pair.causes) return {};
+  Causes causes{pair.causes->sentence, pair.causes->gap_seconds, pair.causes->resolved, {}};
+  for (const PairCause& each : pair.causes->terms)
+    causes.terms.push_back({each.cause, each.title, each.seconds, each.sentence});
+  return causes;
+}
+
 // The raw ratio of the rates is always there.
 Pair describe_pair(const Comparison& comparison, const results::ModelGroup& group, const results::Pair& pair) {
   Pair described{.subject = group.contenders[pair.subject].letter,
@@ -77,7 +85,8 @@ Pair describe_pair(const Comparison& comparison, const results::ModelGroup& grou
                  .headline = headline(comparison, group, pair),
                  .findings = describe_findings(pair.findings),
                  .versions = pair.versions ? std::optional(true) : std::nullopt,
-                 .time_to_train = describe_times(pair)};
+                 .time_to_train = describe_times(pair),
+                 .causes = describe_causes(pair)};
   if (!shows_verdict(comparison, pair)) return described;
   described.verdict = pair.verdict;
   described.ratio = pair.ratio;

@@ -112,6 +112,36 @@ struct TimeRatio {
   }
 };
 
+// Why the subject's step is longer or shorter: the largest terms of `tprimat why`.
+struct Cause {
+  std::string cause, title;
+  double seconds = 0;
+  std::string sentence;
+
+  static constexpr auto fields() {
+    using C = Cause;
+    return field_list(field("cause", &C::cause, "key of the term, see docs/why.md"),
+                      field("title", &C::title, "name for people"),
+                      field("seconds", &C::seconds, "part of the gap, s per step; positive: the subject is slower"),
+                      field("sentence", &C::sentence, "the term with its figures"));
+  }
+};
+
+struct Causes {
+  std::string sentence;
+  double gap_seconds = 0;
+  bool resolved = false;
+  std::vector<Cause> terms;
+
+  static constexpr auto fields() {
+    using C = Causes;
+    return field_list(field("sentence", &C::sentence, "the largest terms in one line, or why there are none"),
+                      field("gap_seconds", &C::gap_seconds, "step of the subject less that of the reference, s"),
+                      field("resolved", &C::resolved, "at most 5 % of the gap is not explained"),
+                      field("terms", &C::terms, "the largest terms, at most three"));
+  }
+};
+
 struct Pair {
   std::string subject, reference;
   bool comparable = true;
@@ -126,6 +156,7 @@ struct Pair {
   std::vector<Finding> findings;
   std::optional<bool> versions;
   std::optional<TimeRatio> time_to_train;
+  std::optional<Causes> causes;
 
   static constexpr auto fields() {
     using P = Pair;
@@ -145,7 +176,8 @@ struct Pair {
         field("headline", &P::headline, "outcome as a sentence"),
         field("findings", &P::findings, "findings of the audit on the pair"),
         field("versions", &P::versions, "true: two versions of one framework on one platform; absent: any other pair"),
-        field("time_to_train", &P::time_to_train, "times to a target quality; absent: a side has none"));
+        field("time_to_train", &P::time_to_train, "times to a target quality; absent: a side has none"),
+        field("causes", &P::causes, "causes of the gap; absent: a side has no profile"));
   }
 };
 

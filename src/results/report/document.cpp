@@ -54,6 +54,7 @@ DocumentPart list_headlines(const Comparison& comparison, const ModelGroup& grou
   }
   for (const Pair& pair : group.pairs) {
     lines.push_back({headline(comparison, group, pair) + ".", tone_of(pair), ""});
+    if (pair.causes) lines.push_back({pair.causes->sentence, Tone::plain, ""});
     const bool is_told = pair.comparable && !pair.ratio;
     if (pair.time_to_train && !is_told)
       lines.push_back({capitalized(pair.time_to_train->sentence) + ".", Tone::plain, ""});

@@ -81,6 +81,7 @@ struct Experiment {
   std::string name, description, version;
   std::string methodology;  // default strategy
   bool profiling = false, logging = true;
+  int64_t profile_steps = 0;       // trained under a profiler after the measured ones of each run
   std::vector<ModelEntry> models;  // in the order of the file
   std::map<Platform, PlatformSetup> platforms;
   PeakOrigin peak_origin = PeakOrigin::catalogue;  // also in each platform

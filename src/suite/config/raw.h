@@ -15,6 +15,7 @@ namespace tprimat::suite::raw {
 struct ExperimentSection {
   Text name, description, version, methodology;
   Flag profiling, logging;
+  Whole profile_steps;
   TextList frameworks;
   std::optional<Adapt> adapt;
   static constexpr auto fields() {
@@ -25,12 +26,15 @@ struct ExperimentSection {
         field("version", &E::version, "version of this file, yours to choose"),
         field("methodology", &E::methodology, "default strategy: a name under parallelism, or single for one device"),
         field("profiling", &E::profiling, "train everything once more under a profiler, after the measured runs"),
+        field("profile_steps", &E::profile_steps,
+              "steps to train under the framework's profiler after the measured ones of each run; 0: none"),
         field("logging", &E::logging, "keep the complete log of each run"),
         field("frameworks", &E::frameworks,
               "frameworks to run, or all: every one that runs on the platform; empty means each platform's own"),
         field("adapt", &E::adapt,
               "what a framework does with a setting it does not support: strict refuses, nearest takes the closest"));
   }
+  static constexpr KeyRange ranges[] = {{"profile_steps", 0, 1000}};
 };
 
 struct Platform {

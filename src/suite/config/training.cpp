@@ -23,6 +23,7 @@ void resolve_experiment(Draft& draft) {
   to.version = from.version.value_or("");
   to.methodology = take_or<std::string>(draft, from.methodology, "experiment.methodology", "single");
   to.profiling = take_or(draft, from.profiling, "experiment.profiling", false);
+  to.profile_steps = take_or<int64_t>(draft, from.profile_steps, "experiment.profile_steps", 0);
   to.logging = take_or(draft, from.logging, "experiment.logging", true);
 }
 

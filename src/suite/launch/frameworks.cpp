@@ -168,6 +168,7 @@ LaunchPlan plan_launch(const FrameworkModule& module, const LaunchRequest& reque
   plan.steps_path = std::move(program.steps_path);
   plan.checkpoints_path = std::move(program.checkpoints_path);
   plan.result_path = request.paths.result;
+  if (request.profiled_steps) plan.environment["TPRIMAT_PROFILE"] = print_window(*request.profiled_steps);
   place_ranks(program, request, plan);
   if (request.profile) add_profiler(plan, request);
   plan.deviations = std::move(program.deviations);

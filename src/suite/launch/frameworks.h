@@ -56,6 +56,8 @@ struct FrameworkModule {
   LoadedCheckpoint (*find_checkpoint)(const std::filesystem::path&) = nullptr;  // loaded_checkpoint.h; it loads none
   bool is_environment = false;  // its installation is a Python environment, not a checkout
   CheckedVersions checked = {};
+  // Of the steps that its program trains after the measured ones on request; nothing: it cannot.
+  std::optional<Profiler> further_steps = {};
   bool (*trains_in)(Precision, Platform) = nullptr;  // what its plan does not refuse; nullptr: all
 };
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "launch/mounted_program.h"
+#include "result/kinds.h"
 #include "spec/launcher_settings.h"
 #include "spec/train_spec.h"
 #include "text/enum_names.h"
@@ -87,15 +88,14 @@ struct ModelNotes {
   std::string nemo_recipe, primus_config;
 };
 
-// Tool that records some steps of a training.
-enum class Profiler { nsys, rocprofv3, torch, own };
-
-// The steps that a profiler records, both included, and the path of its trace without the ending.
+// The steps that a profiler records, both included, and the path of its trace without the ending; of every rank: of the
+// folder of traces.
 struct ProfileWindow {
   Profiler profiler = Profiler::torch;
   int64_t first_step = 1, last_step = 1;
   std::string trace;
   bool whole_run = false;  // all steps and the start: the program marks none for this profiler
+  bool of_every_rank = false;
 };
 
 struct LaunchRequest {
@@ -108,8 +108,9 @@ struct LaunchRequest {
   std::string own_program;  // path of this program, for the native trainer
   LauncherSettings launch;
   std::optional<ProfileWindow> profile;
-  std::vector<std::string> arguments = {};  // additional ones of the framework's program
-  ProgramFiles program_files = {};          // of this program, where an image lacks it
+  std::vector<std::string> arguments = {};           // additional ones of the framework's program
+  ProgramFiles program_files = {};                   // of this program, where an image lacks it
+  std::optional<ProfileWindow> profiled_steps = {};  // after the measured ones, of every rank
 };
 
 // How the ranks of a training are created.

@@ -114,6 +114,7 @@ FrameworkModule native_module() {
                             {Profiler::own, Profiler::nsys, Profiler::rocprofv3},
                             lacking_of_native};
   module.sets_formats = module.takes_arguments = true;
+  module.further_steps = Profiler::own;
   module.stated_in_files = stated_in_specification;
   module.find_checkpoint = find_native_checkpoint;
   return module;

@@ -40,16 +40,7 @@ Arguments rocprof_arguments(const ProfileWindow& window) {
   return arguments;
 }
 
-std::string print_window(const ProfileWindow& window) {
-  const std::string steps = fmt::format("{}:{}", window.first_step, window.last_step);
-  switch (window.profiler) {
-    case Profiler::nsys: return "cuda:" + steps;
-    case Profiler::rocprofv3: return "roctx:" + steps;
-    case Profiler::torch: break;
-    case Profiler::own: break;
-  }
-  return fmt::format("{}:{}:{}", enum_name(window.profiler), steps, trace_file(window));
-}
+constexpr const char* k_trace_of_rank = "/rank_{rank}.json.gz";
 
 std::string names_of(const std::vector<Profiler>& profilers) {
   std::string text;
@@ -126,6 +117,38 @@ void require_profiler(const ProfilerModule& profiler) {
 
 std::string trace_file(const ProfileWindow& window) {
   return window.trace + std::string(profiler_module(window.profiler).ending);
+}
+
+std::string print_window(const ProfileWindow& window) {
+  const std::string steps = fmt::format("{}:{}", window.first_step, window.last_step);
+  switch (window.profiler) {
+    case Profiler::nsys: return "cuda:" + steps;
+    case Profiler::rocprofv3: return "roctx:" + steps;
+    case Profiler::torch: break;
+    case Profiler::own: break;
+  }
+  return fmt::format("{}:{}:{}", enum_name(window.profiler), steps,
+                     window.of_every_rank ? window.trace + k_trace_of_rank : trace_file(window));
+}
+
+ProfileWindow choose_further_steps(const FrameworkModule& framework, const LaunchRequest& request, int64_t count) {
+  if (!framework.further_steps)
+    throw Error(Problem{
+        fmt::format("no steps are profiled: the program of {} ends with the last measured step", framework.long_name),
+        "experiment.profile_steps", "profile it with tprimat profile"});
+  if (request.launch.launcher == Launcher::kubernetes)
+    throw Error(Problem{"no steps are profiled: the traces would stay on the cluster", "experiment.profile_steps",
+                        "choose another launcher"});
+  const int64_t first = request.spec.steps + 2;
+  return {.profiler = *framework.further_steps,
+          .first_step = first,
+          .last_step = first + count - 1,
+          .trace = request.paths.folder + "/profile",
+          .of_every_rank = true};
+}
+
+std::string trace_of_rank(const ProfileWindow& window, int64_t rank) {
+  return fmt::format("{}/rank_{}.json.gz", window.trace, rank);
 }
 
 std::string rocprof_folder(const ProfileWindow& window) { return window.trace + "_rocprofv3"; }

@@ -43,6 +43,17 @@ std::string rocprof_folder(const ProfileWindow& window);
 // or in `torch_profile` beside it.
 std::string torch_trace_folder(const RunPaths& paths);
 
+// The steps for the ranks' variable TPRIMAT_PROFILE: "own:11:15:PATH".
+std::string print_window(const ProfileWindow& window);
+
+// The window of `count` steps after the measured ones, of which all ranks write traces into `folder`. One more step
+// goes before it, in which the profiler gets ready. Throws Error with a sentence where the framework's program, or the
+// launcher, cannot do that.
+ProfileWindow choose_further_steps(const FrameworkModule& framework, const LaunchRequest& request, int64_t count);
+
+// Where rank `rank` writes its trace.
+std::string trace_of_rank(const ProfileWindow& window, int64_t rank);
+
 // Puts a launch under the profiler: it precedes the launcher, so that it sees all ranks of this machine, and
 // TPRIMAT_PROFILE tells the ranks which steps to record.
 void add_profiler(LaunchPlan& plan, const LaunchRequest& request);

@@ -271,6 +271,7 @@ FrameworkModule module_of(const PythonFramework& framework, std::string_view lon
   FrameworkModule module = {framework.id, long_name, {Platform::nvd, Platform::amd, Platform::cpu},         find, plan,
                             installing,   "",        {Profiler::nsys, Profiler::rocprofv3, Profiler::torch}};
   module.is_environment = true;
+  module.further_steps = Profiler::torch;
   return module;
 }
 

@@ -127,6 +127,7 @@ FrameworkModule tita_module() {
                             {Profiler::nsys, Profiler::rocprofv3, Profiler::torch}};
   module.sets_formats = module.offloads = module.takes_arguments = true;
   module.is_environment = true;
+  module.further_steps = Profiler::torch;
   module.checked = {"torchtitan", {"0.2.2"}, "PyTorch 2.13.0"};
   module.trains_in = trains_in;
   return module;

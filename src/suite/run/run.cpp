@@ -20,6 +20,7 @@
 #include "run/forecast.h"
 #include "run/peak_source.h"
 #include "run/profile_run.h"
+#include "run/profiled_steps.h"
 #include "run/result_lock.h"
 #include "run/run_facts.h"
 #include "run/telemetry_report.h"
@@ -110,8 +111,10 @@ class Suite {
   RunResult train_once(const PlannedRun& run, const std::optional<MeasuredPeak>& peak) {
     has_trained_ = true;
     std::optional<DoctorReport> doctor = examine(run);
+    remove_profiled_steps(run);
     const TrainingTrace trace = follow_training(run, options_, around_, reporter_);
     RunResult result = describe_run(run, trace, around_);
+    bring_profiled_steps(result, run);
     result.doctor = std::move(doctor);
     result.prediction =
         predict(run, around_.machine, options_.planner, peak ? std::optional(peak->peak) : std::nullopt);
@@ -227,7 +230,9 @@ class Suite {
 std::optional<RunResult> find_complete_result(const PlannedRun& run) {
   try {
     RunResult earlier = load_run_result(run.plan.result_path);
-    if (earlier.status == RunStatus::complete && earlier.config_hash == run.config_hash) return earlier;
+    if (earlier.status == RunStatus::complete && earlier.config_hash == run.config_hash &&
+        has_profiled_steps(earlier, run))
+      return earlier;
   } catch (const Error&) {  // missing or unreadable: run again
   }
   return std::nullopt;

@@ -17,6 +17,7 @@
 #include "run/environment.h"
 #include "run/failure.h"
 #include "run/forecast.h"
+#include "run/profiled_steps.h"
 #include "run/rank_environment.h"
 #include "run/stated_audit.h"
 #include "run/stated_cause.h"
@@ -336,6 +337,7 @@ RunResult describe_run(const PlannedRun& run, const TrainingTrace& trace, const 
   if (!run.default_choice.empty()) result.default_choice = run.default_choice;
   describe_source(result, run.plan);
   describe_ending(result, trace, run.plan.cause_path);
+  forgive_profiled_steps(result, run, trace);
   describe_steps(result, trace, run.spec);
   audit_run(result, run);
   name_device(result, run);

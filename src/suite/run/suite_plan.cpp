@@ -13,6 +13,7 @@
 #include "run/adapt.h"
 #include "run/chosen_framework.h"
 #include "run/forecast.h"
+#include "run/profiled_steps.h"
 #include "run/required_files.h"
 #include "text/choice.h"
 #include "text/format.h"
@@ -233,6 +234,7 @@ class SuitePlanner {
         if (request_.load && !request_.profile) choose_checkpoint(module, *request_.load, planned.spec);
         planned.request = request_of(chosen, planned);
         const std::vector<Deviation> adapted = adapt(planned);
+        if (!request_.profile) plan_profiled_steps(planned, experiment_.profile_steps);
         planned.plan = plan_launch(module, planned.request);
         planned.plan.deviations.insert(planned.plan.deviations.begin(), adapted.begin(), adapted.end());
         state_launch(planned);

@@ -47,7 +47,8 @@ struct PlannedRun {
   LaunchFacts launch_facts;
   std::string config_hash;               // of spec and launch_facts
   std::optional<ProfileWindow> profile;  // set: not a measurement
-  LaunchRequest request;                 // that became the plan
+  std::string unprofiled = {};  // why no steps follow the measured ones under a profiler, where some were asked for
+  LaunchRequest request;        // that became the plan
   LaunchPlan plan;
   std::vector<std::string> default_choice = {};  // why the default for this machine's GPUs chose it; empty: it did not
 };

@@ -189,6 +189,25 @@ TEST(Peak, KnownDeviceAndPrecisionOnly) {
   EXPECT_FALSE(catalogue_peak("", Precision::bf16));
 }
 
+TEST(Profile, CostsWhatItsStepsTakeLongerThanTheSteadyOnes) {
+  RunResult plain = sample_result(), profiled = sample_result();
+  profiled.profile = RunProfile{.profiler = Profiler::own, .first_step = 23, .last_step = 24};
+  profiled.profile->step_times = {1.25, 1.75};
+  summarise_run(plain, {});
+  summarise_run(profiled, {});
+  EXPECT_DOUBLE_EQ(profiled.profile->step_time_seconds.value(), 1.5);
+  EXPECT_DOUBLE_EQ(profiled.profile->cost.value(), 0.5);
+  profiled.profile.reset();
+  EXPECT_EQ(run_result_to_json(profiled), run_result_to_json(plain)) << "the profiled steps are in no other figure";
+}
+
+TEST(Profile, HasNoCostWithoutAValidTime) {
+  RunResult result = sample_result();
+  result.profile = RunProfile{.first_step = 23, .last_step = 23, .step_times = {std::nan("")}};
+  summarise_run(result, {});
+  EXPECT_FALSE(result.profile->step_time_seconds || result.profile->cost);
+}
+
 TEST(StatedPeak, CountsWhereTheCatalogueHasNoneOrFirst) {
   std::vector<StatedPeak> stated = {{"h100", Precision::bf16, 494e12, false}, {"My GPU", Precision::bf16, 1e15, false}};
   EXPECT_EQ(choose_peak(stated, "NVIDIA H100 80GB HBM3", Precision::bf16)->id, "catalogue:H100-SXM-80GB:bf16");

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "compare/comparison.h"
+#include "report/document.h"
 #include "result/metrics.h"
 #include "text/json.h"
 
@@ -18,6 +19,11 @@ std::string escape_html(std::string_view text);
 // For the inside of a <script> element: valid JSON without bytes that could end the element or count as markup, and
 // without line separators that old JavaScript treats as line ends.
 std::string escape_script_json(const Json& value);
+
+std::string render_html_table(const TextTable& table);
+
+// As a list of that class; each item has the class of its tone.
+std::string render_html_lines(const std::vector<Line>& lines, const char* list_class);
 
 // All participants of all models in one table: facts, every metric with its interval. Scripts sort and filter by
 // attributes: data-value holds a figure in full, data-model and the like a fact.

@@ -23,17 +23,6 @@ constexpr const std::string_view* k_scripts[] = {&embedded::chart_js,     &embed
                                                  &embedded::run_table_js, &embedded::charts_js,   &embedded::panels_js,
                                                  &embedded::settings_js,  &embedded::formulas_js, &embedded::page_js};
 
-std::string render_lines(const std::vector<Line>& lines, const char* list_class) {
-  constexpr const char* k_tones[] = {"plain", "good", "doubtful", "bad", "faint"};
-  std::string out = fmt::format("<ul class=\"{}\">\n", list_class);
-  for (const Line& line : lines) {
-    out += fmt::format("<li class=\"{}\">{}", k_tones[static_cast<size_t>(line.tone)], escape_html(line.text));
-    if (!line.aside.empty()) out += fmt::format("<span class=\"aside\">{}</span>", escape_html(line.aside));
-    out += "</li>\n";
-  }
-  return out + "</ul>\n";
-}
-
 // The page has separate sections for these.
 bool is_told_elsewhere(const std::string& heading) {
   return heading.empty() || heading == k_speed_heading || heading == k_resources_heading || heading == "Audit";
@@ -59,29 +48,13 @@ bool is_reading_aid(const DocumentPart& part) {
   return part.kind == DocumentPart::Kind::lines && !part.lines.empty() && part.lines.front().tone == Tone::faint;
 }
 
-std::string render_table(const TextTable& table) {
-  std::string out = "<div class=\"scroll\" role=\"region\" aria-label=\"Table\" tabindex=\"0\"><table>\n<thead><tr>";
-  const auto alignment = [&](size_t column) {
-    return std::ranges::find(table.right, column) != table.right.end() ? " class=\"num\"" : "";
-  };
-  for (size_t i = 0; i < table.header.size(); ++i)
-    out += fmt::format("<th scope=\"col\"{}>{}</th>", alignment(i), escape_html(table.header[i]));
-  out += "</tr></thead>\n<tbody>\n";
-  for (const auto& row : table.rows) {
-    out += "<tr>";
-    for (size_t i = 0; i < row.size(); ++i) out += fmt::format("<td{}>{}</td>", alignment(i), escape_html(row[i]));
-    out += "</tr>\n";
-  }
-  return out + "</tbody></table></div>\n";
-}
-
 // The headlines of each model, from build_document.
 std::string render_verdicts(const Document& document) {
   std::string out;
   for (size_t i = 0; i + 1 < document.size(); ++i)
     if (document[i].kind == DocumentPart::Kind::title)
-      out +=
-          fmt::format("<h3>{}</h3>\n", escape_html(document[i].text)) + render_lines(document[i + 1].lines, "verdicts");
+      out += fmt::format("<h3>{}</h3>\n", escape_html(document[i].text)) +
+             render_html_lines(document[i + 1].lines, "verdicts");
   return out;
 }
 
@@ -99,7 +72,8 @@ std::string render_remarks(const Document& document) {
     if (begins)
       out += open_remark(model, heading, count_rows(document, i)), is_open = true;
     else
-      out += part.kind == DocumentPart::Kind::table ? render_table(part.table) : render_lines(part.lines, "lines");
+      out += part.kind == DocumentPart::Kind::table ? render_html_table(part.table)
+                                                    : render_html_lines(part.lines, "lines");
   }
   return is_open ? out + "</details>\n" : out;
 }
@@ -176,6 +150,33 @@ std::string escape_html(std::string_view text) {
       default: out += c;
     }
   return out;
+}
+
+std::string render_html_lines(const std::vector<Line>& lines, const char* list_class) {
+  constexpr const char* k_tones[] = {"plain", "good", "doubtful", "bad", "faint"};
+  std::string out = fmt::format("<ul class=\"{}\">\n", list_class);
+  for (const Line& line : lines) {
+    out += fmt::format("<li class=\"{}\">{}", k_tones[static_cast<size_t>(line.tone)], escape_html(line.text));
+    if (!line.aside.empty()) out += fmt::format("<span class=\"aside\">{}</span>", escape_html(line.aside));
+    out += "</li>\n";
+  }
+  return out + "</ul>\n";
+}
+
+std::string render_html_table(const TextTable& table) {
+  std::string out = "<div class=\"scroll\" role=\"region\" aria-label=\"Table\" tabindex=\"0\"><table>\n<thead><tr>";
+  const auto alignment = [&](size_t column) {
+    return std::ranges::find(table.right, column) != table.right.end() ? " class=\"num\"" : "";
+  };
+  for (size_t i = 0; i < table.header.size(); ++i)
+    out += fmt::format("<th scope=\"col\"{}>{}</th>", alignment(i), escape_html(table.header[i]));
+  out += "</tr></thead>\n<tbody>\n";
+  for (const auto& row : table.rows) {
+    out += "<tr>";
+    for (size_t i = 0; i < row.size(); ++i) out += fmt::format("<td{}>{}</td>", alignment(i), escape_html(row[i]));
+    out += "</tr>\n";
+  }
+  return out + "</tbody></table></div>\n";
 }
 
 // These characters occur only inside strings, where JSON allows Unicode escapes.

@@ -26,13 +26,14 @@ Range data_range(const Panel& panel, bool is_y) {
 // Around the bars, with space for the labels over them.
 Range bar_range(const Panel& panel, double height) {
   double labels = 0.05 * height;
-  Range range{0, 0};
+  Range range{panel.y.low.value_or(0), panel.y.low.value_or(0)};
   for (const Bar& bar : panel.bars) {
-    for (const double value : {bar.value, bar.low, bar.high}) range.include(value, Scale::linear);
+    for (const double value : {std::max(bar.from, range.low), bar.value, bar.low, bar.high})
+      range.include(value, Scale::linear);
     const int lines = (bar.label.empty() ? 0 : 1) + (bar.second_label.empty() ? 0 : 1);
     labels = std::max(labels, lines * k_label_line + 8);
   }
-  if (range.low == range.high) range.high = 1;
+  if (range.low == range.high) range.high += 1;
   const double share = std::min(0.5, labels / std::max(1.0, height));
   range.high += (range.high - range.low) * share / (1 - share);
   return range;
@@ -141,7 +142,7 @@ void draw_bar_labels(Drawing& drawing, const Panel& panel, const Chart& chart) {
   const bool first = fit(&Bar::label, size), second = first && fit(&Bar::second_label, second_size);
   for (const Bar& bar : panel.bars) {
     if (!is_drawable(bar.value)) continue;
-    const double top = chart.y(std::max({bar.value, 0.0, is_drawable(bar.high) ? bar.high : 0.0}));
+    const double top = chart.y(std::max({bar.value, bar.from, is_drawable(bar.high) ? bar.high : bar.from}));
     const bool has_second = second && !bar.second_label.empty();
     const double x = chart.x(bar.at), y = top - 6;
     if (has_second) add_text(drawing, {{x, y}, bar.second_label, second_size, k_faint_colour, Align::middle}, slot);

@@ -85,7 +85,7 @@ double bar_slot(const Panel& panel, const Chart& chart) {
 void draw_bar(Drawing& drawing, const Bar& bar, const Chart& chart) {
   if (!is_drawable(bar.value)) return;
   const double left = chart.x(bar.at - bar.width / 2), right = chart.x(bar.at + bar.width / 2);
-  const double from = clamp_y(0, chart), to = clamp_y(bar.value, chart);
+  const double from = clamp_y(bar.from, chart), to = clamp_y(bar.value, chart);
   drawing.shapes.emplace_back(Path{.places = {{left, from}, {left, to}, {right, to}, {right, from}},
                                    .is_closed = true,
                                    .fill = colour_of(bar.look)});

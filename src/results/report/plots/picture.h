@@ -41,11 +41,13 @@ struct Series {
   bool is_dotted = false;
 };
 
-// On a linear axis, from 0. `low` and `high`: its interval. Its labels stand over it: the second below the first.
+// On a linear axis that begins at 0, or at its `low`: from `from` to `value`. `low` and `high`: its interval. Its
+// labels stand over it: the second below the first.
 struct Bar {
   double at = 0, width = 0.6, value = NAN, low = NAN, high = NAN;
   Look look = {};
   std::string label = {}, second_label = {};
+  double from = 0;
 };
 
 struct BarName {

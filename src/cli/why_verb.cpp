@@ -1,0 +1,170 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "cli/session_config.h"
+#include "cli/verbs.h"
+#include "cli/why_against.h"
+#include "cli/why_sides.h"
+#include "command_line/output_target.h"
+#include "command_line/terminal.h"
+#include "command_line/value_checks.h"
+#include "process/process.h"
+#include "report/draw_plot.h"
+#include "report/report.h"
+#include "report/why_report.h"
+#include "text/json_fields.h"
+#include "why/pipeline_report.h"
+
+namespace tprimat::cli {
+namespace {
+
+constexpr const char* k_why_examples =
+    "  tprimat why old.json new.json                    two results whose runs recorded a profile\n"
+    "  tprimat why h100.json.gz mi300x.json.gz          two traces\n"
+    "  tprimat why 'a/rank*.json.gz' 'b/rank*.json.gz'  several ranks of each run; a folder works as well\n"
+    "  tprimat why new.json --against planner           one result against what is expected of it, or roofline\n"
+    "  tprimat why pp_records/                          a pipeline's bubble and stragglers (pp_rank_N.json)\n"
+    "  tprimat why old.json new.json --all              every part of every term\n"
+    "  tprimat why old.json new.json --html why.html    a page with a waterfall and a timeline of one step\n"
+    "  tprimat why old.json new.json --json | jq '.terms[] | {cause, seconds}'\n"
+    "\nThe terms add up to B's step less A's step. Exit status: 2 where the sides, or a trace and its result, do not\n"
+    "belong together; the message says why. docs/why.md explains each term.\n";
+
+// The command line as it was given.
+struct WhyRequest {
+  std::vector<std::string> sides;
+  std::string steps, html, plot, against;
+  bool all = false;
+};
+
+struct Explained {
+  results::Ledger ledger;
+  std::vector<results::SideTimeline> timelines = {};
+};
+
+void check_count(const WhyRequest& request) {
+  const size_t sides = request.sides.size();
+  if (!request.against.empty() && sides != 1)
+    throw Error(Problem{"explains one result", "--against", "name one result, or omit the option"});
+  const bool explains_one = !request.against.empty() || (sides == 1 && is_pipeline(request.sides[0]));
+  if (explains_one || sides == 2) return;
+  const char* given = sides == 0 ? "none is given" : sides == 1 ? "one is given" : "more are given";
+  throw Error(Problem{fmt::format("needs two sides, and {}", given), "why",
+                      "name A and B: results, traces, or folders with a trace per rank"});
+}
+
+void check_request(const Session& session, const WhyRequest& request) {
+  require_one_on_stdout(
+      {{"--json", session.json}, {"--html", names_stdout(request.html)}, {"--plot", names_stdout(request.plot)}});
+  if (!request.plot.empty() && !names_stdout(request.plot)) results::require_plot_format(request.plot, "--plot");
+  check_count(request);
+}
+
+// The timelines of a page; nothing is drawn without one.
+void draw_steps(Explained& explained, const WhyRequest& request, const char* letter, const results::SideInput& side) {
+  if (request.html.empty() || side.ranks.empty()) return;
+  if (auto timeline = results::draw_step(side.ranks.front()))
+    explained.timelines.push_back({letter + side.label, std::move(*timeline)});
+}
+
+Explained explain_traces(const WhyRequest& request, const std::optional<suite::StepRange>& steps) {
+  results::SideInput a = load_side(request.sides[0], steps), b = load_side(request.sides[1], steps);
+  tell_apart(a, b);
+  Explained explained{results::make_ledger(a, b)};
+  draw_steps(explained, request, "A: ", a);
+  draw_steps(explained, request, "B: ", b);
+  return explained;
+}
+
+Explained explain_one(const Session& session, const WhyRequest& request, const std::optional<suite::StepRange>& steps) {
+  const suite::Experiment experiment = load_session_experiment(session);
+  const planner::PlannerSettings settings = planner::load_planner_settings(experiment.planner_parameters);
+  const results::SideInput side = load_side(request.sides[0], steps);
+  const auto expectation = parse_choice<Expectation>(request.against, "--against");
+  Explained explained{explain_against(side, expectation, settings.parameters)};
+  draw_steps(explained, request, "B: ", side);
+  return explained;
+}
+
+void write_page(const WhyRequest& request, const Explained& explained) {
+  if (request.html.empty()) return;
+  write_output(request.html, results::render_why_page(explained.ledger, explained.timelines));
+  if (!names_stdout(request.html)) log_note(fmt::format("wrote {}", request.html));
+}
+
+void write_picture(const WhyRequest& request, const results::Ledger& ledger) {
+  if (request.plot.empty()) return;
+  if (names_stdout(request.plot)) return write_output(request.plot, results::render_svg(results::plot_why(ledger)));
+  LocalRunner runner;
+  results::require_drawn(runner, results::plot_why(ledger), request.plot);
+  log_note(fmt::format("wrote {}", request.plot));
+}
+
+void print_ledger(const Session& session, const WhyRequest& request, const results::Ledger& ledger) {
+  if (names_stdout(request.html) || names_stdout(request.plot)) return;
+  if (session.json) return print_result(print_json(results::why_to_json(ledger)));
+  const bool colour = shows_colour(STDOUT_FILENO, session.no_color);
+  const size_t width = terminal_width(STDOUT_FILENO, results::k_why_width);
+  print_coloured(results::render_why(ledger, {colour, std::min(width, results::k_report_width), request.all}));
+}
+
+// Of one pipeline: there is nothing to compare it with.
+ExitStatus report_one_pipeline(const Session& session, const WhyRequest& request) {
+  for (const std::string* option : {&request.html, &request.plot, &request.steps})
+    if (!option->empty())
+      throw Error(Problem{"a single pipeline has neither a page nor a picture, and all its steps count", "why",
+                          "name a second pipeline, or omit --html, --plot and --steps"});
+  const results::PipelineReport report = results::report_pipeline(results::load_pipeline(request.sides[0]));
+  print_result(session.json ? print_json(to_json(report)) : results::render_pipeline(report));
+  return ExitStatus::done;
+}
+
+ExitStatus explain(const Session& session, const WhyRequest& request) {
+  check_request(session, request);
+  if (request.sides.size() == 1 && request.against.empty()) return report_one_pipeline(session, request);
+  std::optional<suite::StepRange> steps;
+  if (!request.steps.empty()) steps = suite::parse_step_range(request.steps, "--steps");
+  Explained explained;
+  if (!request.against.empty())
+    explained = explain_one(session, request, steps);
+  else if (auto ledger = explain_sums(request.sides[0], request.sides[1]))
+    explained.ledger = std::move(*ledger);
+  else
+    explained = explain_traces(request, steps);
+  print_ledger(session, request, explained.ledger);
+  write_page(request, explained);
+  write_picture(request, explained.ledger);
+  return ExitStatus::done;
+}
+
+}  // namespace
+
+void add_why_verb(CommandLine& program, Session& session) {
+  CommandLine* verb = add_verb(program, session, "why",
+                               "Explain why one run is slower than another: milliseconds that add up", k_why_examples);
+  add_json_option(*verb, session);
+  add_config_options(*verb, session);
+  auto request = std::make_shared<WhyRequest>();
+  verb->add_option("sides", request->sides, "A and B: results, traces, or folders with a trace per rank")
+      ->type_name("A B");
+  verb->add_option("--against", request->against,
+                   "Instead of A: what the planner expects of the result, or the roofline of its hardware")
+      ->choices(choices_of<Expectation>())
+      ->type_name("planner|roofline");
+  verb->add_option("--steps", request->steps, "Only these recorded steps, e.g. 11:13")->type_name("FIRST:LAST");
+  verb->add_flag("--all", request->all, "Print every term and its parts, and the sums by class");
+  verb->add_option("--html", request->html,
+                   "Write a page with the waterfall, the parts of each term and a timeline; -: stdout")
+      ->type_name("FILE");
+  verb->add_option("--plot", request->plot, "Draw the waterfall: .svg or .png; -: SVG on stdout")->type_name("FILE");
+  verb->callback([&session, request] { session.action = [&session, request] { return explain(session, *request); }; });
+}
+
+}  // namespace tprimat::cli
