@@ -49,6 +49,9 @@ class RunOptions(CallOptions, total=False):
     runs: Whole
     # Train the planner's N best layouts instead of a strategy, and compare the predicted with the measured ranking
     from_plan: Values
+    # After the measured steps of each run, train this many more under the framework's profiler (default: as configured,
+    # else none)
+    profile_steps: Whole
     # Continue from this checkpoint, or from the newest of this directory: native, mega, mgds
     load: Place
     # Skip runs that already have a complete result for the same configuration
@@ -129,6 +132,21 @@ class CompareOptions(CallOptions, total=False):
     # Directory for compare.md, compare.svg and compare.png (default: the results folder); with --history for history.md
     # (default: not written); -: write no files, only the report on stdout
     output: Place
+
+
+class WhyOptions(CallOptions, total=False):
+    """Options of `tprimat why`."""
+
+    # Override one key, e.g. --set training.data.seq_length=4096; may be repeated
+    set: Values
+    # Instead of A: what the planner expects of the result, or the roofline of its hardware
+    against: Values
+    # Only these recorded steps, e.g. 11:13
+    steps: Values
+    # Write a page with the waterfall, the parts of each term and a timeline; -: stdout
+    html: Place
+    # Draw the waterfall: .svg or .png; -: SVG on stdout
+    plot: Place
 
 
 class PlanOptions(CallOptions, total=False):
@@ -334,6 +352,7 @@ SEPARATORS: dict[str, dict[str, str | None]] = {
         "force": None,
         "runs": "",
         "from_plan": "",
+        "profile_steps": "",
         "load": "",
         "resume": None,
     },
@@ -371,6 +390,13 @@ SEPARATORS: dict[str, dict[str, str | None]] = {
         "loss_tolerance": "",
         "run_spread": "",
         "output": "",
+    },
+    "why": {
+        "set": "",
+        "against": "",
+        "steps": "",
+        "html": "",
+        "plot": "",
     },
     "plan": {
         "set": "",

@@ -78,7 +78,7 @@ class TimedCommunicator final : public Communicator {
     return time("send", values, [&] { return group_->start_send(values, to, tag); });
   }
   TransferPtr start_receive(CommBuffer values, int from, int tag) override {
-    return time("receive", values, [&] { return group_->start_receive(values, from, tag); });
+    return time("recv", values, [&] { return group_->start_receive(values, from, tag); });
   }
   void connect_neighbours() override { group_->connect_neighbours(); }
   void broadcast(CommBuffer values, int root) override { group_->broadcast(values, root); }

@@ -162,6 +162,55 @@ TEST(Profilers, ThoseWithoutAProgramAreToldByTheEnvironmentAlone) {
   EXPECT_EQ(plan_of(Framework::native, plain).environment.count("TPRIMAT_PROFILE"), 0u);
 }
 
+LaunchRequest measured_request(Platform platform) {
+  LaunchRequest request = profiled_request(platform, Profiler::torch);
+  request.profile.reset();
+  return request;
+}
+
+TEST(FurtherSteps, FollowTheMeasuredOnesAndOneInWhichTheProfilerGetsReady) {
+  for (const auto& [framework, profiler] : {std::pair{Framework::native, Profiler::own},
+                                            {Framework::tran, Profiler::torch},
+                                            {Framework::fsdp, Profiler::torch},
+                                            {Framework::deep, Profiler::torch},
+                                            {Framework::tita, Profiler::torch}}) {
+    LaunchRequest request = measured_request(Platform::cpu);
+    request.profiled_steps = choose_further_steps(require_framework(framework, Platform::cpu), request, 3);
+    EXPECT_EQ(request.profiled_steps->profiler, profiler);
+    const LaunchPlan plan = plan_of(framework, request);
+    EXPECT_EQ(plan.environment.at("TPRIMAT_PROFILE"),
+              std::string(enum_name(profiler)) + ":18:20:/out/runs/p/profile/rank_{rank}.json.gz");
+    EXPECT_EQ(plan.command, plan_of(framework, measured_request(Platform::cpu)).command) << "the same training";
+    EXPECT_EQ(trace_of_rank(*request.profiled_steps, 7), "/out/runs/p/profile/rank_7.json.gz");
+  }
+}
+
+TEST(FurtherSteps, ReachRanksInContainersToo) {
+  LaunchRequest request = measured_request(Platform::nvd);
+  request.launch.launcher = Launcher::docker;
+  request.launch.docker.image = "example/torch:1";
+  request.profiled_steps = choose_further_steps(require_framework(Framework::fsdp, Platform::nvd), request, 1);
+  const std::vector<std::string> command = plan_of(Framework::fsdp, request).command;
+  EXPECT_TRUE(std::ranges::any_of(
+      command, [](const std::string& word) { return word.find("TPRIMAT_PROFILE") != std::string::npos; }));
+}
+
+TEST(FurtherSteps, AreRefusedInASentenceWhereTheyCannotBeTrained) {
+  const auto reason = [](Framework framework, const LaunchRequest& request) -> std::string {
+    try {
+      choose_further_steps(require_framework(framework, request.platform), request, 3);
+      return "";
+    } catch (const Error& error) {
+      return error.problems().front().what;
+    }
+  };
+  LaunchRequest request = measured_request(Platform::nvd);
+  for (const Framework each : {Framework::mega, Framework::nemo, Framework::mgds})
+    EXPECT_NE(reason(each, request).find("ends with the last measured step"), std::string::npos) << enum_name(each);
+  request.launch.launcher = Launcher::kubernetes;
+  EXPECT_NE(reason(Framework::fsdp, request).find("would stay on the cluster"), std::string::npos);
+}
+
 TEST(Profilers, AMissingOneIsNamedWithTheCommandThatInstallsIt) {
   const std::string path = std::getenv("PATH");
   const fs::path folder = fs::temp_directory_path() / ("profilers " + std::to_string(::getpid()));

@@ -1,0 +1,260 @@
+// tprimat-train with a known cause of slowness inside. The linker gives it the engine that this file decorates
+// (--wrap of make_engine, CMakeLists.txt); everything else is the product's own.
+//
+//   TPRIMAT_INJECTION=data:0.02           every step waits 20 ms for its first sample
+//   TPRIMAT_INJECTION=copies:100          every forward norm copies 256 KB a hundred times more, as an operation of its
+//   own TPRIMAT_INJECTION=collectives:2e-9    every collective of more than 1 KB takes 2 ns more for each byte
+//   TPRIMAT_INJECTION=slow_step:0.2:5     every fifth step takes 0.2 s longer
+//   TPRIMAT_INJECTION=pin:1:0             rank 1 runs on processor 0 alone
+//
+// TPRIMAT_INJECTED=FILE: rank 0 writes there what it measured of each step: {"step": 3, "seconds": 0.0201}.
+#include <fmt/format.h>
+#include <sched.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <sstream>
+#include <thread>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "comm/communicator.h"
+#include "nn/op_clock.h"
+#include "train/engine.h"
+
+namespace tprimat::engine {
+namespace {
+
+constexpr size_t k_copied_bytes = 1 << 18;     // few enough to leave the caches of other operations as they are
+constexpr int64_t k_min_delayed_bytes = 1024;  // smaller ones exchange the loss and the norm
+
+struct Injection {
+  enum class Kind { none, data, copies, collectives, slow_step, pin };
+  Kind kind = Kind::none;
+  double amount = 0;
+  int64_t every = 1;
+};
+
+Injection read_injection() {
+  const char* text = std::getenv("TPRIMAT_INJECTION");
+  if (text == nullptr || *text == 0) return {};
+  std::istringstream stream(text);
+  std::string name;
+  Injection injection;
+  char colon = 0;
+  std::getline(stream, name, ':');
+  stream >> injection.amount >> colon >> injection.every;
+  constexpr std::pair<std::string_view, Injection::Kind> k_kinds[] = {{"data", Injection::Kind::data},
+                                                                      {"copies", Injection::Kind::copies},
+                                                                      {"collectives", Injection::Kind::collectives},
+                                                                      {"slow_step", Injection::Kind::slow_step},
+                                                                      {"pin", Injection::Kind::pin}};
+  for (const auto& [known, kind] : k_kinds)
+    if (name == known) injection.kind = kind;
+  if (injection.kind == Injection::Kind::none)
+    throw Error(Problem{fmt::format("'{}' is no injection", text), "TPRIMAT_INJECTION", "see injected_trainer.cpp"});
+  return injection;
+}
+
+// Of this process: operations are plain functions and know nothing else.
+struct Injected {
+  const Injection injection = read_injection();
+  double seconds = 0;  // of the step under way
+  OpClock* clock = nullptr;
+  std::vector<std::byte> from, to;
+
+  bool is(Injection::Kind kind) const { return injection.kind == kind; }
+};
+Injected& injected() {
+  static Injected state;
+  return state;
+}
+
+void sleep_more(double seconds) {
+  const auto begin = SteadyClock::now();
+  std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+  injected().seconds += seconds_since(begin);
+}
+
+void copy_more() {
+  Injected& state = injected();
+  if (!state.is(Injection::Kind::copies)) return;
+  if (state.from.empty()) {
+    state.from.resize(k_copied_bytes, std::byte{1});
+    state.to.resize(state.from.size());
+  }
+  const auto begin = SteadyClock::now();
+  {
+    const OpTimer timer(state.clock, "layout copy", {0, 2.0 * k_copied_bytes * state.injection.amount});
+    for (int copy = 0; copy < state.injection.amount; ++copy) {
+      std::memcpy(state.to.data(), state.from.data(), k_copied_bytes);
+      state.from[0] = state.to[k_copied_bytes - 1];  // no copy is left out
+    }
+  }
+  state.seconds += seconds_since(begin);
+}
+
+// The product's operations, of which the norms copy more.
+template <class T>
+const OpTable<T>* with_copies(const OpTable<T>* ops) {
+  static const OpTable<T>* const given = ops;
+  static const OpTable<T> table = [] {
+    OpTable<T> changed = *given;
+    changed.rmsnorm_forward = [](const RmsNormShape& shape, const T* x, const T* weight, T* y, Accum<T>* rstd) {
+      given->rmsnorm_forward(shape, x, weight, y, rstd);
+      copy_more();
+    };
+    changed.add_rmsnorm_forward = [](const RmsNormShape& shape, const ResidualSum<T>& sum, const T* weight, T* y,
+                                     Accum<T>* rstd) {
+      given->add_rmsnorm_forward(shape, sum, weight, y, rstd);
+      copy_more();
+    };
+    return changed;
+  }();
+  return &table;
+}
+
+class SlowTransfer : public Transfer {
+ public:
+  SlowTransfer(TransferPtr inner, int64_t bytes) : inner_(std::move(inner)), bytes_(bytes) {}
+  ~SlowTransfer() override { finish(); }
+  void wait() override { finish(); }
+
+ private:
+  void finish() {
+    if (!inner_) return;
+    inner_->wait();
+    inner_.reset();
+    if (bytes_ >= k_min_delayed_bytes) sleep_more(static_cast<double>(bytes_) * injected().injection.amount);
+  }
+  TransferPtr inner_;
+  int64_t bytes_;
+};
+
+// A group of ranks over slower connections.
+class SlowCommunicator : public Communicator {
+ public:
+  explicit SlowCommunicator(std::unique_ptr<Communicator> inner) : inner_(std::move(inner)) {}
+  int rank() const override { return inner_->rank(); }
+  int size() const override { return inner_->size(); }
+  TransferPtr start_all_reduce(CommBuffer values, Reduction reduction) override {
+    return slow(inner_->start_all_reduce(values, reduction), values.size());
+  }
+  TransferPtr start_all_gather(CommBuffer own, CommBuffer all) override {
+    return slow(inner_->start_all_gather(own, all), all.size());
+  }
+  TransferPtr start_reduce_scatter(CommBuffer all, CommBuffer own) override {
+    return slow(inner_->start_reduce_scatter(all, own), all.size());
+  }
+  TransferPtr start_all_to_all(CommBuffer from, CommBuffer to) override {
+    return slow(inner_->start_all_to_all(from, to), from.size());
+  }
+  TransferPtr start_send(CommBuffer values, int to, int tag) override { return inner_->start_send(values, to, tag); }
+  TransferPtr start_receive(CommBuffer values, int from, int tag) override {
+    return inner_->start_receive(values, from, tag);
+  }
+  void connect_neighbours() override { inner_->connect_neighbours(); }
+  void broadcast(CommBuffer values, int root) override { inner_->broadcast(values, root); }
+  void barrier() override { inner_->barrier(); }
+  void progress() override { inner_->progress(); }
+  std::unique_ptr<Communicator> split(int color, int key) override {
+    return std::make_unique<SlowCommunicator>(inner_->split(color, key));
+  }
+
+ private:
+  TransferPtr slow(TransferPtr transfer, int64_t bytes) const {
+    if (inner_->size() == 1) return transfer;
+    return std::make_unique<SlowTransfer>(std::move(transfer), bytes);
+  }
+  std::unique_ptr<Communicator> inner_;
+};
+
+// The first sample of each step is late.
+class SlowSource : public TokenSource {
+ public:
+  explicit SlowSource(const TokenSource& inner) : inner_(inner) {}
+  void read_sample(int64_t index, std::span<int32_t> tokens) const override {
+    if (!std::exchange(waited_, true)) sleep_more(injected().injection.amount);
+    inner_.read_sample(index, tokens);
+  }
+
+ private:
+  const TokenSource& inner_;
+  mutable bool waited_ = false;
+};
+
+class InjectedEngine : public Engine {
+ public:
+  explicit InjectedEngine(std::unique_ptr<Engine> inner) : inner_(std::move(inner)) {
+    const char* const path = std::getenv("TPRIMAT_INJECTED");
+    if (path != nullptr && ranks().world->rank() == 0) report_.emplace(path);
+  }
+
+  UpdateReport run_step(int64_t step, const TokenSource& tokens) override {
+    injected().seconds = 0;
+    const Injection& injection = injected().injection;
+    if (injection.kind == Injection::Kind::slow_step && step % injection.every == 0) sleep_more(injection.amount);
+    const SlowSource late(tokens);
+    const UpdateReport report = inner_->run_step(step, injection.kind == Injection::Kind::data ? late : tokens);
+    if (report_) report_->write_line(fmt::format(R"({{"step": {}, "seconds": {}}})", step, injected().seconds));
+    return report;
+  }
+  double evaluate(int64_t first_sample, int64_t batches, const TokenSource& tokens) override {
+    return inner_->evaluate(first_sample, batches, tokens);
+  }
+  std::vector<double> logits(int64_t first_sample, const TokenSource& tokens) override {
+    return inner_->logits(first_sample, tokens);
+  }
+  MemoryReport memory() const override { return inner_->memory(); }
+  int64_t parameter_count() const override { return inner_->parameter_count(); }
+  const RankGroups& ranks() const override { return inner_->ranks(); }
+  void visit_state(const StateVisitor& visit) override { inner_->visit_state(visit); }
+  void adopt_state() override { inner_->adopt_state(); }
+  EngineProgress progress() const override { return inner_->progress(); }
+  void restore_progress(const EngineProgress& progress) override { inner_->restore_progress(progress); }
+  void visit_gradients(const StateVisitor& visit) override { inner_->visit_gradients(visit); }
+  void use_clock(OpClock* clock) override {
+    injected().clock = clock;
+    inner_->use_clock(clock);
+  }
+
+ private:
+  std::unique_ptr<Engine> inner_;
+  std::optional<LineWriter> report_;
+};
+
+void pin_to_processor(int64_t processor) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(static_cast<size_t>(processor), &set);
+  if (::sched_setaffinity(0, sizeof set, &set) != 0)
+    throw Error(Problem{fmt::format("cannot run on processor {} alone", processor), "TPRIMAT_INJECTION", ""});
+}
+
+}  // namespace
+
+// As the linker calls the product's function, and the one that its callers get instead.
+#define TPRIMAT_MAKE_ENGINE                                                                                  \
+  "_ZN7tprimat6engine11make_engineERKNS_9TrainSpecESt10unique_ptrINS0_12CommunicatorESt14default_deleteIS5_" \
+  "EERKNS0_7BackendE"
+std::unique_ptr<Engine> make_real_engine(const TrainSpec& spec, std::unique_ptr<Communicator> world,
+                                         const Backend& backend) __asm__("__real_" TPRIMAT_MAKE_ENGINE);
+std::unique_ptr<Engine> make_injected_engine(const TrainSpec& spec, std::unique_ptr<Communicator> world,
+                                             const Backend& backend) __asm__("__wrap_" TPRIMAT_MAKE_ENGINE);
+
+std::unique_ptr<Engine> make_injected_engine(const TrainSpec& spec, std::unique_ptr<Communicator> world,
+                                             const Backend& backend) {
+  const Injected& state = injected();
+  if (state.is(Injection::Kind::pin) && world->rank() == static_cast<int>(state.injection.amount))
+    pin_to_processor(state.injection.every);
+  if (state.is(Injection::Kind::collectives)) world = std::make_unique<SlowCommunicator>(std::move(world));
+  Backend changed = backend;
+  changed.f32_ops = with_copies(backend.f32_ops);
+  changed.bf16_ops = with_copies(backend.bf16_ops);
+  return std::make_unique<InjectedEngine>(make_real_engine(spec, std::move(world), changed));
+}
+
+}  // namespace tprimat::engine

@@ -1,0 +1,109 @@
+"""Trains the two sides of a cause with the built `tprimat run`: A plain, B with the cause inside."""
+
+import contextlib
+import dataclasses
+import json
+import os
+import pathlib
+import shutil
+import statistics
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+PROFILED_STEPS = 10
+BURNERS = 3
+
+
+@dataclasses.dataclass
+class Programs:
+    """What is built, and a folder with copies that stand beside each other as the product's do."""
+
+    tprimat: pathlib.Path
+    trainer: pathlib.Path  # with the injections, in place of tprimat-train
+    slow_sockets: pathlib.Path
+    folder: pathlib.Path
+
+    def install(self):
+        self.folder.mkdir(parents=True)
+        shutil.copy(self.tprimat, self.folder / "tprimat")
+        shutil.copy(self.trainer, self.folder / "tprimat-train")
+        module = self.tprimat.parent / "libtprimat_mpi.so"
+        if module.exists():
+            shutil.copy(module, self.folder)
+        for framework in ("tran", "fsdp"):  # this Python serves both
+            (self.folder / framework).symlink_to(sys.prefix)
+
+
+@dataclasses.dataclass
+class Side:
+    result: pathlib.Path
+    step_seconds: float  # median of the unprofiled steps, as the training measured them
+    injected_seconds: float  # per profiled step, as the injector measured it
+
+
+def environment(programs, cause, side, report):
+    variables = {**os.environ, "TPRIMAT_FRAMEWORKS": str(programs.folder), "TPRIMAT_INJECTED": str(report),
+                 "OMPI_MCA_mpi_yield_when_idle": "1"}
+    variables["TPRIMAT_INJECTION"] = (cause.injection if side == "B" else "") or cause.both
+    variables["PYTHONPATH"] = str(HERE / "torch_injection")
+    if side == "B" and cause.slow_sockets:
+        variables |= {"LD_PRELOAD": str(programs.slow_sockets), "TPRIMAT_SLOW_SOCKETS": str(cause.slow_sockets)}
+    return variables
+
+
+def before_exec(processors):
+    """One rank computes on one processor; where this is allowed, ahead of what else the machine does."""
+
+    def prepare():
+        if processors:
+            os.sched_setaffinity(0, processors)
+        with contextlib.suppress(PermissionError):
+            os.setpriority(os.PRIO_PROCESS, 0, -15)
+
+    return prepare
+
+
+@contextlib.contextmanager
+def busy(processor):
+    """Processes that never wait, on this processor: several, since the kernel shares it out among sessions."""
+    burners = [] if processor is None else [
+        subprocess.Popen([sys.executable, "-c", "while True: pass"], preexec_fn=before_exec({processor}),
+                         start_new_session=True) for _ in range(BURNERS)]
+    try:
+        yield
+    finally:
+        for burner in burners:
+            burner.kill()
+            burner.wait()
+
+
+def injected_per_step(report, first, last):
+    if not report.exists():
+        return 0.0
+    lines = [json.loads(line) for line in report.read_text().splitlines()]
+    return statistics.mean(line["seconds"] for line in lines if first <= line["step"] <= last)
+
+
+def train(programs, framework, cause, side, folder):
+    folder.mkdir(parents=True)
+    (folder / "config.yaml").write_text(cause.config(side))
+    report = folder / "injected.jsonl"
+    command = [programs.folder / "tprimat", "run", "--framework", framework, "-q", "--profile-steps", str(PROFILED_STEPS)]
+    processors = {max(os.sched_getaffinity(0))} if cause.ranks == 1 else None
+    with busy(cause.busy_core if side == "B" else None):
+        done = subprocess.run(command, cwd=folder, env=environment(programs, cause, side, report), capture_output=True,
+                              text=True, preexec_fn=before_exec(processors))
+    if done.returncode != 0:
+        logs = "".join(log.read_text()[-3000:] for log in folder.rglob("*.log"))
+        raise SystemExit(f"{framework}, {cause.name}, side {side}: {command} failed with {done.returncode}:\n"
+                         f"{done.stdout}{done.stderr}{logs}")
+    return read_side(folder, report)
+
+
+def read_side(folder, report):
+    path = next((folder / "output").glob("train_*.json"))
+    result = json.loads(path.read_text())
+    profile = result["profile"]
+    injected = injected_per_step(report, profile["first_step"], profile["last_step"])
+    return Side(path, result["statistics"]["mean"], injected)

@@ -1,0 +1,85 @@
+"""Puts a known cause of slowness into a training of PyTorch. Python imports this by itself where PYTHONPATH names its folder.
+
+  TPRIMAT_INJECTION=data:0.02         every batch takes the data loader 20 ms longer
+  TPRIMAT_INJECTION=copies:16         every decoder layer copies 1 MB sixteen times more
+  TPRIMAT_INJECTION=slow_step:0.2:5   every fifth step takes 0.2 s longer
+  TPRIMAT_INJECTION=pin:1:0           rank 1 runs on processor 0 alone
+
+TPRIMAT_INJECTED=FILE: rank 0 writes there what it measured of each step: {"step": 3, "seconds": 0.0201}. Slow sockets are
+those of slow_sockets.cpp.
+"""
+
+import json
+import os
+import pathlib
+import sys
+import time
+
+
+class Injector:
+    def __init__(self, kind, amount, every):
+        self.kind, self.amount, self.every = kind, amount, every
+        self.step, self.seconds, self.buffers = 1, 0.0, None
+        path = os.environ.get("TPRIMAT_INJECTED") if os.environ.get("RANK", "0") == "0" else None
+        self.report = open(path, "w", buffering=1) if path else None
+
+    def sleep(self):
+        begin = time.perf_counter()
+        time.sleep(self.amount)
+        self.seconds += time.perf_counter() - begin
+
+    def copy(self):
+        import torch
+
+        if self.buffers is None:
+            self.buffers = torch.ones(1 << 18), torch.zeros(1 << 18)
+        begin = time.perf_counter()
+        for _ in range(int(self.amount)):
+            self.buffers[1].copy_(self.buffers[0])
+        self.seconds += time.perf_counter() - begin
+
+    def end_step(self, *_):
+        if self.report:
+            self.report.write(json.dumps({"step": self.step, "seconds": self.seconds}) + "\n")
+        self.step, self.seconds = self.step + 1, 0.0
+
+    def before_update(self, *_):
+        if self.kind == "slow_step" and self.step % self.every == 0:
+            self.sleep()
+
+    def after_module(self, module, *_):
+        if self.kind == "copies" and type(module).__name__.endswith("DecoderLayer"):
+            self.copy()
+
+    def install(self):
+        import torch
+        from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+
+        register_optimizer_step_pre_hook(self.before_update)
+        register_optimizer_step_post_hook(self.end_step)
+        torch.nn.modules.module.register_module_forward_hook(self.after_module)
+        fetcher = torch.utils.data._utils.fetch._MapDatasetFetcher
+        fetch = fetcher.fetch
+
+        def late(fetching, *arguments):
+            if self.kind == "data":
+                self.sleep()
+            return fetch(fetching, *arguments)
+
+        fetcher.fetch = late
+
+
+def inject():
+    """In ranks alone: torchrun's own process and other programs of Python stay as they are."""
+    text = os.environ.get("TPRIMAT_INJECTION", "")
+    trains = any(pathlib.Path(word).name.startswith("train_") for word in sys.orig_argv)
+    starts_ranks = "torch.distributed.run" in sys.orig_argv or "torchrun" in pathlib.Path(sys.orig_argv[1]).name
+    if not text or not trains or (starts_ranks and "RANK" not in os.environ):
+        return
+    kind, amount, *every = text.split(":")
+    if kind == "pin" and os.environ.get("RANK", "0") == amount:
+        os.sched_setaffinity(0, {int(every[0])})
+    Injector(kind, float(amount), int(every[0]) if every else 1).install()
+
+
+inject()
