@@ -2,16 +2,22 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <unordered_map>
+#include <utility>
 
 #include "base/error.h"
+#include "text/enum_names.h"
 #include "text/format.h"
-#include "trace/trace_characters.h"
+#include "trace/find_layers.h"
+#include "trace/json_stream.h"
+#include "trace/kineto_event.h"
+#include "trace/launches.h"
 
 namespace tprimat::logs {
 namespace {
@@ -20,281 +26,296 @@ constexpr int64_t k_max_nanoseconds = int64_t{1} << 61;  // sums and differences
 
 constexpr std::string_view k_step_mark = "ProfilerStep#";
 
-std::optional<int64_t> parse_whole(std::string_view text) {
-  int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || text.empty()) return std::nullopt;
-  return value;
-}
-
-// Categories of Kineto today and, with a capital, of its first releases.
-std::optional<GpuEventKind> gpu_event_kind(std::string_view category) {
-  if (category == "kernel" || category == "Kernel") return GpuEventKind::kernel;
-  if (category == "gpu_memcpy" || category == "Memcpy") return GpuEventKind::memory_copy;
-  if (category == "gpu_memset" || category == "Memset") return GpuEventKind::memory_set;
-  return std::nullopt;
-}
-
-bool is_host_annotation(std::string_view category) {
-  return category == "user_annotation" || category == "cpu_op" || category == "Operator";
-}
-
-bool is_host_operation(std::string_view category) { return category == "cpu_op" || category == "Operator"; }
-
-// One event, device or description of the run while it is read. Strings keep their memory from item to item.
-struct OpenItem {
-  std::string phase, category, name, stated_class;
-  std::optional<int64_t> begin, duration, process, thread, device;  // of an event
-  std::optional<int64_t> id;                                        // of a device
-  std::optional<int64_t> rank, world_size;                          // of the run
-
-  void clear() {
-    phase.clear(), category.clear(), name.clear(), stated_class.clear();
-    begin.reset(), duration.reset(), process.reset(), thread.reset(), device.reset();
-    id.reset(), rank.reset(), world_size.reset();
-  }
-};
-
-std::optional<Span> span_of(const OpenItem& event) {
-  if (!event.begin || !event.duration || *event.begin < 0 || *event.duration < 0) return std::nullopt;
-  return Span{*event.begin, *event.begin + *event.duration};
-}
-
-enum class Section { none, events, devices, distributed };
-
-// A field of an item: a string or a number.
-struct ItemField {
-  Section section;
-  size_t depth;  // below the item; 1: in its "args"
-  std::string_view key;
-  std::string OpenItem::*text = nullptr;
-  std::optional<int64_t> OpenItem::*number = nullptr;
-  std::optional<int64_t> (*parse)(std::string_view text) = parse_whole;
-};
-constexpr ItemField k_fields[] = {{Section::events, 0, "ph", &OpenItem::phase},
-                                  {Section::events, 0, "cat", &OpenItem::category},
-                                  {Section::events, 0, "name", &OpenItem::name},
-                                  {Section::events, 0, "pid", nullptr, &OpenItem::process},
-                                  {Section::events, 0, "tid", nullptr, &OpenItem::thread},
-                                  {Section::events, 0, "ts", nullptr, &OpenItem::begin, parse_microseconds},
-                                  {Section::events, 0, "dur", nullptr, &OpenItem::duration, parse_microseconds},
-                                  {Section::events, 1, "device", nullptr, &OpenItem::device},
-                                  {Section::events, 1, "class", &OpenItem::stated_class},
-                                  {Section::devices, 0, "id", nullptr, &OpenItem::id},
-                                  {Section::devices, 0, "name", &OpenItem::name},
-                                  {Section::distributed, 0, "rank", nullptr, &OpenItem::rank},
-                                  {Section::distributed, 0, "world_size", nullptr, &OpenItem::world_size}};
-
-// Receives the parts of the JSON text one by one.
-class TraceHandler {
+// Texts by number, each once. Looking one up that is known costs no memory.
+class TextIndex {
  public:
-  using Json = nlohmann::json;
+  explicit TextIndex(std::vector<std::string>& texts) : texts_(texts) {}
 
-  TraceHandler(Trace& trace, TraceContent content) : trace_(trace), content_(content) {}
-
-  bool null() { return true; }
-  bool boolean(bool) { return true; }
-  bool number_integer(Json::number_integer_t value) { return whole_number(value); }
-  bool number_unsigned(Json::number_unsigned_t value) { return whole_number(value); }
-  bool number_float(Json::number_float_t, const std::string& text) { return number(text); }
-  bool binary(Json::binary_t&) { return true; }
-  bool string(std::string& text);
-  bool key(std::string& text);
-  bool start_object(size_t);
-  bool end_object();
-  bool start_array(size_t);
-  bool end_array();
-  bool parse_error(size_t, const std::string&, const Json::exception& error) {
-    problem_ = error.what();
-    return false;
+  // make(): the text that belongs to the key.
+  template <class Make>
+  uint32_t find(std::string_view key, Make&& make) {
+    if (const auto found = by_key_.find(key); found != by_key_.end()) return found->second;
+    std::string text = make();
+    const auto [known, is_new] = by_text_.try_emplace(text, static_cast<uint32_t>(texts_.size()));
+    if (is_new) texts_.push_back(std::move(text));
+    by_key_.emplace(key, known->second);
+    return known->second;
   }
-
-  bool has_events() const { return has_events_; }
-  const std::string& problem() const { return problem_; }
 
  private:
-  void open_section();
-  void end_item();
-  void keep_event();
-  void keep_gpu_event(GpuEventKind kind);
-  void keep_host_event();
-  void keep_mark();
-  uint32_t index_of_name();
-  bool number(std::string_view text);
-  template <class Integer>
-  bool whole_number(Integer value) {
-    return field_ == nullptr || number(fmt::format_int(value).str());
+  struct Hash : std::hash<std::string_view> {
+    using is_transparent = void;
+  };
+  std::vector<std::string>& texts_;
+  std::unordered_map<std::string, uint32_t, Hash, std::equal_to<>> by_key_;
+  std::unordered_map<std::string, uint32_t> by_text_;
+};
+
+// Keeps what the project uses of the events of a trace.
+class EventKeeper {
+ public:
+  EventKeeper(Trace& trace, TraceContent content)
+      : trace_(trace), content_(content), names_(trace.names), shapes_(trace.shapes) {}
+
+  void keep(const KinetoEvent& event);
+  // The events stand in a list by themselves: their categories are those of another program.
+  void expect_any_category() { any_category_ = true; }
+  void finish() {
+    if (content_ != TraceContent::everything) return;
+    link_launches(trace_, numbers_);
+    find_layers(trace_, sequences_);
   }
-  const ItemField* field_of(std::string_view key) const;
-  bool in_item() const { return section_ != Section::none && depth_ >= item_depth_; }
+
+ private:
+  void keep_gpu_event(const KinetoEvent& event, GpuEventKind kind);
+  void keep_host_event(const KinetoEvent& event, HostEventKind kind);
+  void keep_details(const KinetoEvent& event, HostEvent& kept);
+  void keep_mark(const KinetoEvent& event, EventCategory category);
+  uint32_t index_of_name(const KinetoEvent& event);
+  uint32_t index_of_thread(const KinetoEvent& event);
+  uint32_t index_of_shapes(const KinetoEvent& event);
+  uint32_t index_of_collective(const KinetoEvent& event);
 
   Trace& trace_;
   TraceContent content_;
+  bool any_category_ = false;
+  TextIndex names_, shapes_;
   std::map<std::pair<int64_t, int64_t>, uint32_t> threads_;  // process and thread as the trace numbers them
-  std::unordered_map<std::string, uint32_t> name_index_;
-  OpenItem item_;
-  std::string root_key_, problem_;
-  size_t depth_ = 0;       // open objects and arrays
-  size_t item_depth_ = 0;  // of the objects that the section holds
-  Section section_ = Section::none;
-  const ItemField* field_ = nullptr;  // of the key read last; null: none of interest
-  bool in_arguments_ = false, has_events_ = false;
+  std::map<CollectiveCall, uint32_t> collectives_;
+  std::string shapes_key_;
+  LaunchNumbers numbers_;
+  std::vector<int64_t> sequences_;  // of host events, as of find_layers
 };
 
-// The array or object that just opened, if we read it.
-void TraceHandler::open_section() {
-  const bool bare_array = depth_ == 1;
-  if (!bare_array && depth_ != 2) return;
-  if (bare_array || root_key_ == "traceEvents") {
-    section_ = Section::events;
-    has_events_ = true;
-  } else if (root_key_ == "deviceProperties") {
-    section_ = Section::devices;
+std::optional<HostEventKind> host_event_kind(EventCategory category, std::string_view name) {
+  switch (category) {
+    case EventCategory::operation:  // the first releases of Kineto know no annotations
+      return name.starts_with("enumerate(DataLoader)") || name.starts_with("Optimizer.") ? HostEventKind::annotation
+                                                                                         : HostEventKind::operation;
+    case EventCategory::runtime: return HostEventKind::runtime;
+    case EventCategory::annotation: return HostEventKind::annotation;
+    case EventCategory::python: return HostEventKind::python;
+    default: return std::nullopt;
   }
-  item_depth_ = depth_ + 1;
 }
 
-bool TraceHandler::start_array(size_t) {
-  ++depth_;
-  field_ = nullptr;
-  if (section_ == Section::none) open_section();
-  return true;
-}
-
-bool TraceHandler::end_array() {
-  --depth_;
-  if (section_ != Section::none && depth_ + 2 == item_depth_) section_ = Section::none;
-  return true;
-}
-
-bool TraceHandler::start_object(size_t) {
-  ++depth_;
-  if (section_ == Section::none && depth_ == 2 && root_key_ == "distributedInfo") {
-    section_ = Section::distributed;
-    item_depth_ = depth_;
-  }
-  if (section_ != Section::none && depth_ == item_depth_) item_.clear();
-  field_ = nullptr;
-  return true;
-}
-
-bool TraceHandler::end_object() {
-  if (section_ != Section::none && depth_ == item_depth_) end_item();
-  --depth_;
-  if (section_ == Section::distributed && depth_ < item_depth_) section_ = Section::none;
-  return true;
-}
-
-void TraceHandler::end_item() {
-  if (section_ == Section::events) keep_event();
-  if (section_ == Section::devices && item_.id && !item_.name.empty())
-    trace_.device_names[*item_.id] = printable(item_.name);
-  if (section_ == Section::distributed) trace_.rank = item_.rank, trace_.world_size = item_.world_size;
-}
-
-bool TraceHandler::key(std::string& text) {
-  if (depth_ == 1) root_key_ = text;
-  if (!in_item()) return true;
-  if (depth_ == item_depth_) in_arguments_ = text == "args";
-  field_ = field_of(text);
-  return true;
-}
-
-const ItemField* TraceHandler::field_of(std::string_view key) const {
-  for (const ItemField& each : k_fields)
-    if (each.section == section_ && item_depth_ + each.depth == depth_ && each.key == key &&
-        (each.depth == 0 || in_arguments_))
-      return &each;
-  return nullptr;
-}
-
-bool TraceHandler::string(std::string& text) {
-  if (field_ == nullptr || field_->text == nullptr) return number(text);  // "ts": "1587074269993629" is allowed too
-  (item_.*field_->text).swap(text);
-  field_ = nullptr;
-  return true;
-}
-
-bool TraceHandler::number(std::string_view text) {
-  if (field_ != nullptr && field_->number != nullptr) item_.*field_->number = field_->parse(text);
-  field_ = nullptr;
-  return true;
-}
-
-void TraceHandler::keep_event() {
+void EventKeeper::keep(const KinetoEvent& event) {
   ++trace_.all_events;
-  if (item_.phase != "X") return;
-  if (const auto kind = gpu_event_kind(item_.category)) return keep_gpu_event(*kind);
-  if (item_.name.starts_with(k_step_mark)) return keep_mark();
-  if (content_ != TraceContent::gpu && is_host_operation(item_.category)) keep_host_event();
+  if (event.raw(EventField::phase) != "X") return;
+  const EventCategory category = event.category();
+  if (category == EventCategory::kernel) return keep_gpu_event(event, GpuEventKind::kernel);
+  if (category == EventCategory::memory_copy) return keep_gpu_event(event, GpuEventKind::memory_copy);
+  if (category == EventCategory::memory_set) return keep_gpu_event(event, GpuEventKind::memory_set);
+  const std::string_view name = event.raw(EventField::name);
+  if (name.starts_with(k_step_mark)) return keep_mark(event, category);
+  auto kind = host_event_kind(category, name);
+  if (any_category_ && category == EventCategory::none) kind = HostEventKind::operation;
+  if (!kind || content_ == TraceContent::gpu) return;
+  if (content_ == TraceContent::everything || *kind == HostEventKind::operation) keep_host_event(event, *kind);
 }
 
-void TraceHandler::keep_gpu_event(GpuEventKind kind) {
-  const auto device = item_.device ? item_.device : item_.process;
-  const bool fits = device && *device >= 0 && *device <= std::numeric_limits<int32_t>::max();
-  const auto span = span_of(item_);
-  if (!span || !fits) {
+void EventKeeper::keep_gpu_event(const KinetoEvent& event, GpuEventKind kind) {
+  const auto device = event.device();
+  const auto span = event.span();
+  if (!span || !device) {
     ++trace_.unusable_events;
     return;
   }
-  trace_.events.push_back({*span, index_of_name(), static_cast<int32_t>(*device), kind, 0, k_none, -1, k_none});
+  GpuEvent kept;
+  kept.span = *span;
+  kept.name = index_of_name(event);
+  kept.device = *device;
+  kept.kind = kind;
+  if (content_ == TraceContent::everything) {
+    const auto stream =
+        event.has(EventField::stream) ? event.whole(EventField::stream) : event.whole(EventField::thread);
+    kept.stream = static_cast<int32_t>(stream.value_or(0));
+    kept.collective = index_of_collective(event);
+    numbers_.correlations.push_back(event.whole(EventField::correlation).value_or(-1));
+    numbers_.externals.push_back(event.whole(EventField::external).value_or(-1));
+  }
+  trace_.events.push_back(kept);
 }
 
-uint32_t TraceHandler::index_of_name() {
-  const auto next = static_cast<uint32_t>(trace_.names.size());
-  const auto [found, is_new] = name_index_.try_emplace(item_.name, next);
-  if (is_new) trace_.names.push_back(item_.name);
-  return found->second;
-}
-
-void TraceHandler::keep_host_event() {
-  const auto span = span_of(item_);
+void EventKeeper::keep_host_event(const KinetoEvent& event, HostEventKind kind) {
+  const auto span = event.span();
   if (!span) return;
-  const std::pair key{item_.process.value_or(0), item_.thread.value_or(0)};
-  const uint32_t thread = threads_.try_emplace(key, static_cast<uint32_t>(threads_.size())).first->second;
-  const uint32_t name = index_of_name();
-  HostEvent event;
-  event.span = *span;
-  event.name = name;
-  event.thread = thread;
-  trace_.host_events.push_back(event);
-  if (!item_.stated_class.empty()) trace_.stated_classes.try_emplace(name, item_.stated_class);
+  HostEvent kept;
+  kept.span = *span;
+  kept.name = index_of_name(event);
+  kept.thread = index_of_thread(event);
+  kept.kind = kind;
+  if (event.has(EventField::stated_class))
+    trace_.stated_classes.try_emplace(kept.name, event.text(EventField::stated_class));
+  if (content_ == TraceContent::everything) {
+    keep_details(event, kept);
+    sequences_.push_back(event.whole(EventField::sequence).value_or(-1));
+  }
+  trace_.host_events.push_back(kept);
 }
 
-void TraceHandler::keep_mark() {
-  const auto step = parse_whole(std::string_view(item_.name).substr(k_step_mark.size()));
-  const auto span = span_of(item_);
+void EventKeeper::keep_details(const KinetoEvent& event, HostEvent& kept) {
+  const auto index = static_cast<uint32_t>(trace_.host_events.size());
+  if (kept.kind == HostEventKind::runtime) {
+    if (const auto correlation = event.whole(EventField::correlation)) numbers_.calls.push_back({*correlation, index});
+    return;
+  }
+  if (kept.kind == HostEventKind::operation)
+    if (const auto external = event.whole(EventField::external)) numbers_.operations.push_back({*external, index});
+  if (const auto forward = event.whole(EventField::forward_thread))
+    kept.phase = *forward == 0 ? Phase::forward : Phase::backward;
+  if (event.has(EventField::stated_phase))
+    kept.phase = parse_enum<Phase>(event.raw(EventField::stated_phase)).value_or(Phase::unknown);
+  if (event.has(EventField::shapes)) kept.shapes = index_of_shapes(event);
+  kept.collective = index_of_collective(event);
+  constexpr int64_t k_max_layers = 1 << 20;
+  const int64_t layer = event.whole(EventField::layer).value_or(-1);
+  if (layer >= 0 && layer < k_max_layers) kept.layer = static_cast<int32_t>(layer);
+  kept.flops = std::max<int64_t>(event.whole(EventField::flops).value_or(0), 0);
+  kept.bytes = std::max<int64_t>(event.whole(EventField::bytes).value_or(0), 0);
+}
+
+void EventKeeper::keep_mark(const KinetoEvent& event, EventCategory category) {
+  const auto step = parse_integer(event.raw(EventField::name).substr(k_step_mark.size()));
+  const auto span = event.span();
   if (!step || !span) return;
-  if (item_.category == "gpu_user_annotation" && item_.process && *item_.process >= 0 &&
-      *item_.process <= std::numeric_limits<int32_t>::max())
-    trace_.marks.push_back({*step, static_cast<int32_t>(*item_.process), *span});
-  else if (is_host_annotation(item_.category))
+  const auto process = event.whole(EventField::process);
+  const bool is_host = category == EventCategory::annotation || category == EventCategory::operation;
+  if (category == EventCategory::gpu_annotation && process && *process >= 0 &&
+      *process <= std::numeric_limits<int32_t>::max())
+    trace_.marks.push_back({*step, static_cast<int32_t>(*process), *span});
+  else if (is_host)
     trace_.marks.push_back({*step, std::nullopt, *span});
 }
 
-// "[json.exception.parse_error.101] parse error at line 1, column 5: syntax error while parsing value - ..."
-std::string_view reason_of(std::string_view problem) {
-  const size_t colon = problem.find(": ");
-  return colon == std::string_view::npos ? problem : problem.substr(colon + 2);
+uint32_t EventKeeper::index_of_name(const KinetoEvent& event) {
+  return names_.find(event.raw(EventField::name), [&] { return event.text(EventField::name); });
+}
+
+uint32_t EventKeeper::index_of_thread(const KinetoEvent& event) {
+  const std::pair key{event.whole(EventField::process).value_or(0), event.whole(EventField::thread).value_or(0)};
+  return threads_.try_emplace(key, static_cast<uint32_t>(threads_.size())).first->second;
+}
+
+uint32_t EventKeeper::index_of_shapes(const KinetoEvent& event) {
+  const JsonValue& shapes = event.value(EventField::shapes);
+  shapes_key_ = shapes.raw;
+  shapes_key_ += event.raw(EventField::types);
+  const uint32_t index = shapes_.find(shapes_key_, [&] {
+    return shapes.kind == JsonKind::string ? shapes.text() : describe_shapes(shapes.raw, event.raw(EventField::types));
+  });
+  return trace_.shapes[index].empty() ? k_none : index;
+}
+
+uint32_t EventKeeper::index_of_collective(const KinetoEvent& event) {
+  auto call = collective_of(event);
+  if (!call) return k_none;
+  const auto [found, is_new] = collectives_.try_emplace(*call, static_cast<uint32_t>(trace_.collectives.size()));
+  if (is_new) trace_.collectives.push_back(std::move(*call));
+  return found->second;
+}
+
+// Reads the parts of the file that the project uses, in any order.
+class ChromeReader {
+ public:
+  ChromeReader(std::string_view bytes, std::string_view where, TraceContent content, const MappedFile* file)
+      : where_(where), json_(bytes, where, file), keeper_(trace_, content) {}
+
+  Trace read() {
+    const char first = json_.peek();
+    if (first == '[') {
+      keeper_.expect_any_category();
+      read_events();
+    } else if (first == '{') {
+      json_.members([this](const std::string& key) { read_member(key); });
+    } else {
+      json_.skip();
+    }
+    if (json_.peek() != 0) json_.item([](JsonCursor& cursor) { cursor.fail("nothing should follow here"); });
+    if (!has_events_) throw Error(Problem{"is JSON, but not a Chrome trace: it has no traceEvents", where_, ""});
+    keeper_.finish();
+    return std::move(trace_);
+  }
+
+ private:
+  void read_member(const std::string& key) {
+    const char first = json_.peek();
+    if (key == "traceEvents" && first == '[')
+      read_events();
+    else if (key == "deviceProperties" && first == '[')
+      json_.elements([this] { read_device(); });
+    else if (key == "distributedInfo" && first == '{')
+      read_run();
+    else if (key == "baseTimeNanoseconds")
+      json_.item([this](JsonCursor& cursor) { trace_.base_unix_nanoseconds = parse_integer(cursor.value().raw); });
+    else
+      json_.skip();
+  }
+
+  void read_events() {
+    has_events_ = true;
+    json_.elements([this] {
+      json_.item([this](JsonCursor& cursor) {
+        event_.read(cursor);
+        keeper_.keep(event_);
+      });
+    });
+  }
+
+  // The values of an object's own members, where the element is one.
+  void read_object(const std::function<void(std::string_view key, const JsonValue& value)>& visit) {
+    json_.item([&](JsonCursor& cursor) {
+      if (cursor.peek() != '{') {
+        cursor.value();
+        return;
+      }
+      cursor.members([&](std::string_view key) { visit(key, cursor.value()); });
+    });
+  }
+
+  void read_device() {
+    std::optional<int64_t> id;
+    std::string name;
+    read_object([&](std::string_view key, const JsonValue& value) {
+      if (key == "id") id = parse_integer(value.raw);
+      if (key == "name" && value.kind == JsonKind::string) name = value.text();
+    });
+    if (id && !name.empty()) trace_.device_names[*id] = printable(name);
+  }
+
+  void read_run() {
+    read_object([this](std::string_view key, const JsonValue& value) {
+      if (key == "rank") trace_.rank = parse_integer(value.raw);
+      if (key == "world_size") trace_.world_size = parse_integer(value.raw);
+    });
+  }
+
+  std::string where_;
+  Trace trace_;
+  JsonStream json_;
+  EventKeeper keeper_;
+  KinetoEvent event_;
+  bool has_events_ = false;
+};
+
+// ".439" microseconds in whole nanoseconds, rounded; what follows the digits is left in `text`.
+int64_t take_fraction(std::string_view& text) {
+  text.remove_prefix(1);
+  int64_t nanoseconds = 0, scale = 100;
+  bool rounds_up = false;
+  for (; !text.empty() && text.front() >= '0' && text.front() <= '9'; text.remove_prefix(1), scale /= 10) {
+    if (scale > 0) nanoseconds += (text.front() - '0') * scale;
+    if (scale == 0 && !rounds_up) rounds_up = text.front() >= '5';
+    if (scale == 0) break;
+  }
+  while (!text.empty() && text.front() >= '0' && text.front() <= '9') text.remove_prefix(1);
+  return nanoseconds + (rounds_up ? 1 : 0);
 }
 
 }  // namespace
 
-Trace read_chrome_trace(std::string_view bytes, std::string_view where, TraceContent content) {
-  TraceCharacters characters(bytes, where);
-  Trace trace;
-  TraceHandler handler(trace, content);
-  const std::string place(where);
-  const bool whole = nlohmann::json::sax_parse(TraceIterator(characters), TraceIterator(), &handler);
-  if (!whole && characters.is_at_end())
-    throw Error(Problem{fmt::format("is truncated: the JSON text ends at byte {}", characters.position()), place,
-                        "record the trace again and let the profiler finish writing"});
-  if (!whole)
-    throw Error(Problem{fmt::format("is not valid JSON at byte {}: {}", characters.position(),
-                                    printable(reason_of(handler.problem())).substr(0, 160)),
-                        place, ""});
-  if (!handler.has_events()) throw Error(Problem{"is JSON, but not a Chrome trace: it has no traceEvents", place, ""});
-  return trace;
+Trace read_chrome_trace(std::string_view bytes, std::string_view where, TraceContent content, const MappedFile* file) {
+  return ChromeReader(bytes, where, content, file).read();
 }
 
 std::optional<int64_t> parse_microseconds(std::string_view text) {
@@ -305,14 +326,7 @@ std::optional<int64_t> parse_microseconds(std::string_view text) {
   if (error != std::errc() || digits.starts_with('-') || whole > k_max_nanoseconds / 1000 - 1) return std::nullopt;
   digits.remove_prefix(static_cast<size_t>(end - digits.data()));
   int64_t nanoseconds = whole * 1000;
-  if (digits.starts_with('.')) {
-    double fraction = 0.0;
-    const auto [stop, failure] =
-        std::from_chars(digits.data(), digits.data() + digits.size(), fraction, std::chars_format::fixed);
-    if (failure != std::errc()) return std::nullopt;
-    nanoseconds += std::llround(fraction * 1000.0);
-    digits.remove_prefix(static_cast<size_t>(stop - digits.data()));
-  }
+  if (digits.starts_with('.')) nanoseconds += take_fraction(digits);
   if (!digits.empty()) {  // an exponent: no profiler writes one where digits matter
     double value = 0.0;
     const auto [stop, failure] = std::from_chars(text.data(), text.data() + text.size(), value);

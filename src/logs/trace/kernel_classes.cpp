@@ -30,6 +30,7 @@ constexpr KernelPattern k_patterns[] = {
     {collective, "cross_device_reduce multimem_ nvshmem deep_ep internode:: intranode:: userbuffers"},
 
     // FlashAttention, cuDNN, CK and AITER, Triton.
+    {norm, "flashinfer::norm"},
     {attention, "flash fmha attn attention sdpa mha_fwd mha_bwd"},
 
     {norm, "norm bn_fw bn_bw cudnn::bn_ rowwisemoments ln_fwd ln_bwd"},

@@ -48,7 +48,7 @@ TEST(KernelTable, ReadsRocprof) {
   EXPECT_EQ(table.kernels.at(0).name, "Cijk_Ailk \"a\", b");
   EXPECT_EQ(table.kernels.at(0).calls, 12);
   EXPECT_EQ(table.classes.at(0).kernel_class, KernelClass::matmul);
-  EXPECT_EQ(table.classes.at(1).kernel_class, KernelClass::copy);
+  EXPECT_EQ(table.classes.at(1).kernel_class, KernelClass::elementwise);
   EXPECT_NE(render_profile(summary).find("table of kernels"), std::string::npos);
 }
 
