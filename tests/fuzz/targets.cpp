@@ -38,8 +38,11 @@
 #include "telemetry/telemetry_file.h"
 #include "text/json.h"
 #include "text/json_fields.h"
+#include "trace/pipeline_records.h"
 #include "trace/operation_table.h"
 #include "trace/profile_summary.h"
+#include "trace/recorded_totals.h"
+#include "trace/trace.h"
 #include "unit/trace/zip_fixture.h"
 #include "why/stragglers.h"
 
@@ -99,6 +102,41 @@ void read_telemetry(std::string_view bytes, const std::string&) { read_telemetry
 
 void read_profile(std::string_view bytes, const std::string&) {
   logs::render_profile(logs::summarise_profile(bytes, "fuzz"));
+}
+
+// Every index points at what it names.
+void check_trace(const logs::Trace& trace) {
+  const auto within = [](uint32_t index, size_t size) { CHECK(index == logs::k_none || index < size); };
+  for (const logs::GpuEvent& event : trace.events) {
+    CHECK(event.span.length() >= 0 && event.name < trace.names.size() && event.device >= 0);
+    within(event.launcher, trace.host_events.size());
+    within(event.collective, trace.collectives.size());
+  }
+  for (const logs::HostEvent& event : trace.host_events) {
+    CHECK(event.span.length() >= 0 && event.name < trace.names.size());
+    within(event.shapes, trace.shapes.size());
+    within(event.collective, trace.collectives.size());
+  }
+}
+
+void read_any_trace(std::string_view bytes, const std::string&) {
+  check_trace(logs::read_trace(bytes, "fuzz", logs::TraceContent::everything));
+  if (std::hash<std::string_view>()(bytes) % 8 == 0) read_profile(bytes, "");
+}
+
+void read_pipeline(std::string_view bytes, const std::string&) {
+  for (const logs::PipelineIteration& each : logs::parse_pipeline_rank(bytes, "fuzz", 0).iterations)
+    CHECK(each.total >= 0 && each.iteration >= 0);
+  logs::parse_pipeline_layout(bytes, "fuzz");
+}
+
+void read_totals(std::string_view bytes, const std::string&) {
+  logs::Workbook report;
+  logs::add_csv_sheet(report, "gpu_timeline", "type,time ms\ncomputation_time,1\nidle_time,1\ntotal_time,2\n");
+  for (const char* const sheet : {"kernel_summary", "coll_analysis", "ops_summary", "SDPA_bwd"})
+    logs::add_csv_sheet(report, sheet, bytes);
+  for (const logs::CollectiveTotal& each : logs::read_recorded_totals(report, "fuzz").collectives)
+    CHECK(each.calls >= 0 && each.call.bytes >= 0 && std::isfinite(each.total_seconds));
 }
 
 // As the bytes of a workbook, and as the sheet inside one.
@@ -303,6 +341,11 @@ std::vector<FuzzTarget> make_targets() {
                                      {"gzip", fixtures, read_compressed, ""},
                                      {"telemetry", "tests/fuzz/corpus/telemetry", read_telemetry, ""},
                                      {"trace", "tests/fuzz/corpus/trace", read_profile, ""},
+                                     {"trace:nsys", "tests/fuzz/corpus/nsys", read_any_trace, ""},
+                                     {"trace:rocprofv3", "tests/fuzz/corpus/rocprofv3", read_any_trace, ""},
+                                     {"trace:perfetto", "tests/fuzz/corpus/perfetto", read_any_trace, ""},
+                                     {"pipeline", "tests/fuzz/corpus/pipeline", read_pipeline, ""},
+                                     {"tracelens", "tests/fuzz/corpus/tracelens", read_totals, ""},
                                      {"operations", "tests/fuzz/corpus/operations", read_operations, ""},
                                      {"workbook", "tests/fuzz/corpus/workbook", read_workbook_bytes, ""},
                                      {"archive", "tests/fuzz/corpus/archive", read_archive, ""},

@@ -158,7 +158,7 @@ class ProfileSummary(Record):
 
     file: str
     """path"""
-    format: Literal["chrome_trace", "kernel_table", "tracelens_report", "workbook"]
+    format: Literal["chrome_trace", "kernel_table", "nsys_export", "rocprofv3", "tracelens_report", "workbook"]
     """what the file is"""
     rank: int | None = None
     """of the process, where the trace tells it"""

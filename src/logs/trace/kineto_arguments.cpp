@@ -107,7 +107,7 @@ std::string describe_shapes(std::string_view dimensions, std::string_view types)
     if (shown.size() > k_longest_shapes) return shown + " ...";
     shown += shown.empty() ? "[" : " [";
     for (const char c : inner)
-      if (c != ' ') shown += c;
+      if (c > ' ') shown += c;
     shown += ']';
   }
   const std::string type = shown.empty() ? "" : describe_types(types);

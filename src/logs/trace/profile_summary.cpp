@@ -5,6 +5,9 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "trace/kernel_table.h"
+#include "trace/recorded_totals.h"
+#include "trace/rocprof_csv.h"
+#include "trace/trace_format.h"
 #include "trace/tracelens_report.h"
 
 namespace tprimat::logs {
@@ -16,10 +19,24 @@ bool has_host_marks(const std::vector<DeviceSummary>& devices) {
   return false;
 }
 
-void summarise_trace_file(std::string_view bytes, std::string_view where, ProfileSummary& summary) {
-  const Trace trace = read_trace(bytes, where, TraceContent::gpu);
-  if (trace.events.empty()) summary.host = summarise_host(read_trace(bytes, where, TraceContent::host));
+ProfileFormat profile_format(TraceFormat format) {
+  switch (format) {
+    case TraceFormat::nsys_export: return ProfileFormat::nsys_export;
+    case TraceFormat::rocprof_json:
+    case TraceFormat::rocprof_csv:
+    case TraceFormat::perfetto_trace: return ProfileFormat::rocprofv3;
+    case TraceFormat::chrome_trace: break;
+  }
+  return ProfileFormat::chrome_trace;
+}
+
+// read(content) reads the trace.
+template <class Read>
+void summarise_events(Read read, std::string_view where, ProfileSummary& summary) {
+  const Trace trace = read(TraceContent::gpu);
+  if (trace.events.empty()) summary.host = summarise_host(read(TraceContent::host));
   if (!summary.host) summary.devices = summarise_trace(trace, where);
+  summary.notes = trace.notes;
   summary.rank = trace.rank;
   summary.world_size = trace.world_size;
   summary.events = trace.all_events;
@@ -33,8 +50,12 @@ void summarise_trace_file(std::string_view bytes, std::string_view where, Profil
         "steps are marked on the host only: work that runs after its step's mark ends is not counted in that step");
 }
 
-void summarise_workbook(std::string_view bytes, std::string_view where, ProfileSummary& summary) {
-  const Workbook workbook = read_workbook(bytes, where);
+void summarise_trace_file(std::string_view bytes, std::string_view where, ProfileSummary& summary) {
+  summary.format = profile_format(find_trace_format(bytes, where));
+  summarise_events([&](TraceContent content) { return read_trace(bytes, where, content); }, where, summary);
+}
+
+void summarise_workbook(const Workbook& workbook, ProfileSummary& summary) {
   summary.devices = read_tracelens_report(workbook);
   for (const Sheet& sheet : workbook.sheets) summary.sheets.push_back({sheet.name, sheet.rows, sheet.columns});
   summary.format = summary.devices.empty() ? ProfileFormat::workbook : ProfileFormat::tracelens_report;
@@ -56,7 +77,7 @@ ProfileSummary summarise_profile(std::string_view bytes, std::string_view where)
   ProfileSummary summary;
   summary.file = where;
   if (bytes.starts_with("PK"))
-    summarise_workbook(bytes, where, summary);
+    summarise_workbook(read_workbook(bytes, where), summary);
   else if (is_kernel_table(bytes))
     summarise_kernel_table(bytes, where, summary);
   else
@@ -64,7 +85,28 @@ ProfileSummary summarise_profile(std::string_view bytes, std::string_view where)
   return summary;
 }
 
+namespace {
+
+ProfileSummary summarise_folder(const std::filesystem::path& folder) {
+  ProfileSummary summary;
+  summary.file = folder.string();
+  if (is_tracelens_folder(folder)) {
+    summarise_workbook(read_tracelens_folder(folder), summary);
+    return summary;
+  }
+  if (find_rocprof_csv(folder).empty())
+    throw Error(Problem{"is a folder without tables of rocprofv3 (*_kernel_trace.csv) or TraceLens (gpu_timeline.csv)",
+                        folder.string(), "give a trace, or the folder of such tables"});
+  summary.format = ProfileFormat::rocprofv3;
+  summarise_events([&](TraceContent content) { return read_trace(folder, content); }, folder.string(), summary);
+  return summary;
+}
+
+}  // namespace
+
 ProfileSummary summarise_profile(const std::filesystem::path& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) return summarise_folder(path);
   const MappedFile file(path);
   const auto bytes = file.bytes();
   return summarise_profile({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path.string());

@@ -10,7 +10,7 @@
 
 namespace tprimat::logs {
 
-enum class ProfileFormat { chrome_trace, kernel_table, tracelens_report, workbook };
+enum class ProfileFormat { chrome_trace, kernel_table, nsys_export, rocprofv3, tracelens_report, workbook };
 
 struct SheetSize {
   std::string name;
@@ -48,8 +48,9 @@ struct ProfileSummary {
   }
 };
 
-// A Chrome trace (plain or gzip), an .xlsx workbook, or a table of kernels from nsys or rocprofv3 (CSV), recognised by
-// its content. Throws Error with the place for other and for damaged files.
+// A trace of any format (trace.h), an .xlsx workbook, a table of kernels from nsys or rocprofv3 (CSV), or a folder with
+// the tables of rocprofv3 or of TraceLens, recognised by its content. Throws Error with the place for other and for
+// damaged files.
 ProfileSummary summarise_profile(const std::filesystem::path& path);
 ProfileSummary summarise_profile(std::string_view bytes, std::string_view where);
 

@@ -41,10 +41,13 @@ std::string count_of(int64_t count, std::string_view noun) {
 std::string describe_file(const ProfileSummary& summary) {
   std::string text = printable(summary.file) + ": ";
   if (summary.format == ProfileFormat::kernel_table) return text + "table of kernels\n";
-  if (summary.format != ProfileFormat::chrome_trace)
+  if (summary.format == ProfileFormat::workbook || summary.format == ProfileFormat::tracelens_report)
     return text + (summary.format == ProfileFormat::workbook ? "workbook with " : "TraceLens report with ") +
            count_of(static_cast<int64_t>(summary.sheets.size()), "sheet") + "\n";
-  text += fmt::format("Chrome trace, {}, {} of them on GPUs", count_of(summary.events.value_or(0), "event"),
+  const std::string_view kind = summary.format == ProfileFormat::nsys_export ? "report of Nsight Systems"
+                                : summary.format == ProfileFormat::rocprofv3 ? "trace of rocprofv3"
+                                                                             : "Chrome trace";
+  text += fmt::format("{}, {}, {} of them on GPUs", kind, count_of(summary.events.value_or(0), "event"),
                       grouped(summary.gpu_events.value_or(0)));
   if (summary.rank) text += fmt::format("; rank {}", *summary.rank);
   if (summary.world_size) text += fmt::format(" of {}", *summary.world_size);

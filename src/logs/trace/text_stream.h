@@ -5,9 +5,12 @@
 #include <string>
 #include <string_view>
 
+#include "trace/unpacked.h"
+
 namespace tprimat::logs {
 
-// The text of a file, plain or gzip, through a window that moves forward over it; never more than the window in memory.
+// The text of a file, plain, gzip or zstd, through a window that moves forward over it; never more than the window in
+// memory.
 class TextStream {
  public:
   TextStream(std::string_view bytes, std::string_view where);
@@ -26,14 +29,12 @@ class TextStream {
     position_ += count;
   }
   // Moves the window's end by as much as the window holds, at least a mebibyte, or to the end of the text; views into
-  // the window become invalid. Throws Error for damaged or truncated gzip data and for a decompression bomb.
+  // the window become invalid. Throws Error for damaged or truncated packed data and for a decompression bomb.
   void grow();
 
  private:
-  struct Inflater;
-
   std::string where_, kept_;
-  std::unique_ptr<Inflater> inflater_;  // null for plain text
+  std::unique_ptr<Unpacker> unpacker_;  // null for plain text
   std::string_view rest_, window_;      // rest_: plain text behind the window's begin
   size_t position_ = 0;
   bool whole_ = false;

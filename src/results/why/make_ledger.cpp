@@ -14,19 +14,18 @@
 namespace tprimat::results {
 namespace {
 
-// Micro-batches of B over those of A, where the runs state both and train the same tokens per step.
+// Micro-batches of B over those of A, where the runs state both and each rank trains the same tokens per step.
 SettingsDifference settings_of(const SideInput& a, const SideInput& b) {
   if (!a.result || !b.result) return {};
   const TrainingConfig &left = a.result->training_config, &right = b.result->training_config;
-  if (!left.global_batch_size || left.global_batch_size != right.global_batch_size) return {};
-  if (!left.sequence_length || left.sequence_length != right.sequence_length) return {};
-  const auto per_rank = [](const SideInput& side) -> std::optional<double> {
-    const auto accumulated = side.result->parallelism_config.gradient_accumulation_steps;
-    return accumulated && *accumulated > 0 ? std::optional(static_cast<double>(*accumulated)) : std::nullopt;
-  };
-  const auto one = per_rank(a), two = per_rank(b);
-  if (!one || !two || *one == *two) return {};
-  return {*two / *one};
+  const ParallelismConfig &one = a.result->parallelism_config, &two = b.result->parallelism_config;
+  const bool same_tokens = left.global_batch_size && left.global_batch_size == right.global_batch_size &&
+                           left.sequence_length == right.sequence_length &&
+                           one.data_parallel_size.value_or(1) == two.data_parallel_size.value_or(1);
+  if (!same_tokens || !left.micro_batch_size || !right.micro_batch_size) return {};
+  if (*left.micro_batch_size < 1 || *right.micro_batch_size < 1) return {};
+  if (*left.micro_batch_size == *right.micro_batch_size) return {};
+  return {static_cast<double>(*left.micro_batch_size) / static_cast<double>(*right.micro_batch_size)};
 }
 
 std::vector<LedgerClass> classes_of(const StepWork& a, const StepWork& b) {
@@ -38,6 +37,24 @@ std::vector<LedgerClass> classes_of(const StepWork& a, const StepWork& b) {
   std::ranges::stable_sort(classes, std::greater<>(),
                            [](const LedgerClass& each) { return std::max(each.a_seconds, each.b_seconds); });
   return classes;
+}
+
+// "; recompute none in A, full in B": what the settings say about the work.
+std::string describe_settings(const SideInput& a, const SideInput& b) {
+  if (!a.result || !b.result) return "";
+  std::string text;
+  const auto add = [&](std::string_view name, const std::string& one, const std::string& two) {
+    if (!one.empty() && !two.empty() && one != two) text += fmt::format("; {} {} in A, {} in B", name, one, two);
+  };
+  const auto number = [](const std::optional<int64_t>& value) { return value ? std::to_string(*value) : ""; };
+  const TrainingConfig &left = a.result->training_config, &right = b.result->training_config;
+  add("global batch", number(left.global_batch_size), number(right.global_batch_size));
+  add("micro-batch", number(left.micro_batch_size), number(right.micro_batch_size));
+  add("sequence length", number(left.sequence_length), number(right.sequence_length));
+  add("recompute", left.recompute.value_or(""), right.recompute.value_or(""));
+  add("precision", a.result->precision ? std::string(enum_name(*a.result->precision)) : "",
+      b.result->precision ? std::string(enum_name(*b.result->precision)) : "");
+  return text;
 }
 
 LedgerTerm term_of(Cause cause, TermSeries series) {
@@ -104,7 +121,7 @@ Ledger make_ledger(const SideInput& a, const SideInput& b) {
   ledger.classes = classes_of(left.work, right.work);
   close_ledger(ledger);
   note_intervals(ledger, left, right);
-  write_sentences(ledger, further_facts(ledger, left, right, match));
+  write_sentences(ledger, further_facts(ledger, left, right, match, describe_settings(a, b)));
   return ledger;
 }
 

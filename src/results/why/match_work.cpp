@@ -144,8 +144,8 @@ class Matcher {
     const bool whole = is_product(key.kernel_class) || key.kernel_class == KernelClass::collective ||
                        key.kernel_class == KernelClass::other || !known_.operations;
     if (both && whole) return take(rows, cause_of(key.kernel_class), Cause::launch);
-    for (const size_t i : rows.a) take({{i}, {}}, lone_cause(a_.rows[i].key), lone_gap_cause(a_.rows[i].key));
-    for (const size_t i : rows.b) take({{}, {i}}, lone_cause(b_.rows[i].key), lone_gap_cause(b_.rows[i].key));
+    for (const size_t i : rows.a) take({{i}, {}}, lone_cause(a_.rows[i].key), lone_gap_cause(a_.rows[i].key, b_));
+    for (const size_t i : rows.b) take({{}, {i}}, lone_cause(b_.rows[i].key), lone_gap_cause(b_.rows[i].key, a_));
   }
 
   Cause lone_cause(const WorkKey& key) const {
@@ -155,7 +155,12 @@ class Matcher {
     if (is_product(key.kernel_class)) return same_work_ ? Cause::one_sided : Cause::work;
     return key.kernel_class == KernelClass::other ? Cause::unknown_kernels : Cause::one_sided;
   }
-  Cause lone_gap_cause(const WorkKey& key) const {
+  // Where the other side calls the same operation, with kernels of other classes, the host does not do more.
+  Cause lone_gap_cause(const WorkKey& key, const StepWork& other) const {
+    const bool is_called = std::ranges::any_of(other.rows, [&](const WorkRow& row) {
+      return row.has_operation && row.key.operation == key.operation && row.key.shapes == key.shapes;
+    });
+    if (is_called) return Cause::launch;
     const Cause cause = lone_cause(key);
     return cause == Cause::unknown_kernels || cause == Cause::communication ? Cause::launch : cause;
   }

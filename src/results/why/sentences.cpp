@@ -88,8 +88,8 @@ std::string detail_text(const LedgerDetail& detail) {
 
 std::string sentence_of(const Ledger& ledger, const LedgerTerm& term) {
   std::string text = fmt::format("{}: {} per step", subject_of(term.cause), milliseconds(term.seconds));
-  if (std::abs(ledger.gap_seconds) > 0 && std::abs(term.seconds) <= 3 * std::abs(ledger.gap_seconds))
-    text += fmt::format(" ({} of the gap)", format_percent(term.seconds / ledger.gap_seconds, 0));
+  const double share = ledger.gap_seconds == 0 ? 0.0 : term.seconds / ledger.gap_seconds;
+  if (share > 0 && share <= 1.5) text += fmt::format(" ({} of the gap)", format_percent(share, 0));
   if (!term.details.empty()) text += "; mostly " + detail_text(term.details.front());
   return text;
 }
@@ -116,8 +116,9 @@ bool is_finding(const Ledger& ledger, const LedgerTerm& term) {
          std::abs(ledger.gap_seconds) >= k_share_of_step * step;
 }
 
-std::map<Cause, std::string> further_facts(const Ledger& ledger, const Side& a, const Side& b, const WorkMatch& match) {
-  std::map<Cause, std::string> facts;
+std::map<Cause, std::string> further_facts(const Ledger& ledger, const Side& a, const Side& b, const WorkMatch& match,
+                                           const std::string& settings) {
+  std::map<Cause, std::string> facts = {{Cause::work, settings}};
   if (match.micro_batches)
     facts[Cause::micro_batches] =
         fmt::format("; B has {} times as many micro-batches", format_significant(*match.micro_batches, 3));

@@ -17,6 +17,7 @@ bool is_finding(const Ledger& ledger, const LedgerTerm& term);
 void write_sentences(Ledger& ledger, const std::map<Cause, std::string>& more = {});
 
 // Of two sides: how the micro-batches differ, which rank is late.
-std::map<Cause, std::string> further_facts(const Ledger& ledger, const Side& a, const Side& b, const WorkMatch& match);
+std::map<Cause, std::string> further_facts(const Ledger& ledger, const Side& a, const Side& b, const WorkMatch& match,
+                                           const std::string& settings);
 
 }  // namespace tprimat::results

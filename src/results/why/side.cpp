@@ -10,6 +10,7 @@
 #include "stats/mean_estimate.h"
 #include "text/format.h"
 #include "why/checks.h"
+#include "why/term_series.h"
 
 namespace tprimat::results {
 namespace {
@@ -104,7 +105,7 @@ void set_interval(Side& side, const std::optional<SteadySteps>& steady, const st
     side.facts.low = steady->low, side.facts.high = steady->high;
     return;
   }
-  if (const auto estimate = estimate_mean(recorded)) {
+  if (const auto estimate = estimate_steps(recorded)) {
     const Interval interval = student_interval(*estimate);
     side.facts.low = interval.low, side.facts.high = interval.high;
   }
@@ -140,6 +141,23 @@ void apply_times(Side& side, const SideInput& input) {
   set_interval(side, steady, recorded);
 }
 
+StepWork work_of_rank(const SideInput& input, size_t rank, const RankWaiting* waiting) {
+  const auto has_phase = [](const logs::HostEvent& event) { return event.phase != logs::Phase::unknown; };
+  const logs::Trace& given = input.ranks[rank];
+  if (!given.host_events.empty() && std::ranges::none_of(given.host_events, has_phase)) {
+    logs::Trace trace = given;  // of whom nobody has found the phases yet
+    logs::find_phases(trace);
+    if (std::ranges::any_of(trace.host_events, has_phase)) {
+      const StepPieces cut = cut_steps(trace, waiting, input.label);
+      check_pieces(trace, cut, input.label);
+      return collect_work(trace, cut);
+    }
+  }
+  const StepPieces cut = cut_steps(given, waiting, input.label);
+  check_pieces(given, cut, input.label);
+  return collect_work(given, cut);
+}
+
 }  // namespace
 
 void scale_work(StepWork& work, double factor) {
@@ -153,13 +171,8 @@ Side prepare_side(const SideInput& input) {
   Side side;
   const Waiting waiting;
   std::vector<StepWork> works;
-  std::vector<StepPieces> cuts;
-  for (size_t i = 0; i < input.ranks.size(); ++i) {
-    const StepPieces cut =
-        cut_steps(input.ranks[i], i < waiting.ranks.size() ? &waiting.ranks[i] : nullptr, input.label);
-    check_pieces(input.ranks[i], cut, input.label);
-    works.push_back(collect_work(input.ranks[i], cut));
-  }
+  for (size_t i = 0; i < input.ranks.size(); ++i)
+    works.push_back(work_of_rank(input, i, i < waiting.ranks.size() ? &waiting.ranks[i] : nullptr));
   side.rank = choose_rank(works);
   side.work = std::move(works[side.rank]);
   side.late = waiting.late;

@@ -22,6 +22,8 @@ enum class Moment : uint8_t {
   synchronisation,  // nothing ran; the host waited for the device, copied, or allocated memory
   collection,       // nothing ran; the host collected garbage
   host,             // nothing ran; the host did anything else, mostly Python
+  first,            // the same, before the first work of a step
+  last,             // the same, after the last work of a step
   latency,          // nothing ran, though the next kernel had been launched
   idle              // nothing ran, and the trace does not tell why
 };

@@ -69,6 +69,7 @@ std::vector<StepWindow> find_windows(const Trace& trace, std::optional<int32_t> 
   std::vector<StepMark> marks = ordered(marks_of(trace, std::nullopt));
   const bool of_host = !marks.empty();
   if (!of_host && device) marks = ordered(marks_of(trace, device));
+  if (marks.empty()) marks = ordered(logs::find_steps(trace));
   check_marks(marks, where);
   const std::vector<int64_t> ends =
       device ? last_ends(trace, marks, *device) : std::vector<int64_t>(marks.size(), INT64_MIN);

@@ -10,6 +10,7 @@ namespace {
 
 constexpr size_t k_causes = static_cast<size_t>(Cause::unexplained) + 1;
 constexpr size_t k_max_details = 20;
+constexpr size_t k_series = 12;  // steps; fewer tell nothing of how they depend on each other
 constexpr double k_same_clock = 0.01;
 constexpr double k_unresolved = 0.05;  // of the gap
 
@@ -33,7 +34,9 @@ class TermAdder {
     add_moments(Moment::data, Cause::data, "waiting for input");
     add_moments(Moment::synchronisation, Cause::synchronisation,
                 "waits for the device, copies from the host, allocation");
-    add_moments(Moment::host, Cause::launch, "host, gaps longer than 1 ms and after the last work");
+    add_moments(Moment::host, Cause::launch, "host, gaps of more than 1 ms");
+    add_moments(Moment::first, Cause::launch, "host before the first work of a step");
+    add_moments(Moment::last, Cause::launch, "host after the last work of a step");
     add_moments(Moment::collection, Cause::launch, "garbage collection");
     add_moments(Moment::latency, Cause::launch, "device, launched but not begun");
     add_moments(Moment::idle, Cause::launch, "idle, the trace does not tell why");
@@ -126,13 +129,16 @@ class TermAdder {
   double a_clock_share_ = 0, b_clock_share_ = 0;
 };
 
-// Mean of a series with the variance of it.
-std::optional<MeanEstimate> estimate(const std::vector<double>& values) {
-  if (values.size() >= k_min_values_for_interval) return estimate_mean(values);
+}  // namespace
+
+std::optional<MeanEstimate> estimate_steps(const std::vector<double>& values) {
+  if (values.size() >= k_series) return estimate_mean(values);
   if (values.size() < 2) return std::nullopt;
   const double count = static_cast<double>(values.size()), spread = stddev(values);
   return MeanEstimate{mean(values), spread * spread / count, count - 1.0};
 }
+
+namespace {
 
 void add_optional(std::optional<double>& to, const std::optional<double>& value) {
   if (value) to = to.value_or(0.0) + *value;
@@ -147,7 +153,7 @@ std::vector<TermSeries> add_up_terms(const Side& a, const Side& b, const WorkMat
 }
 
 std::optional<Interval> interval_of(const TermSeries& series) {
-  const auto a = estimate(series.a), b = estimate(series.b);
+  const auto a = estimate_steps(series.a), b = estimate_steps(series.b);
   if (!a || !b) return std::nullopt;
   const double variance = a->variance + b->variance;
   if (variance <= 0) return Interval{series.value(), series.value()};

@@ -24,6 +24,10 @@ struct TermSeries {
 // One per cause. Together they are the difference of the sides' typical steps.
 std::vector<TermSeries> add_up_terms(const Side& a, const Side& b, const WorkMatch& match);
 
+// Mean of a quantity of each step: of a dozen steps as a series that may remember, of fewer as independent values;
+// nothing for one.
+std::optional<MeanEstimate> estimate_steps(const std::vector<double>& values);
+
 // 95 % interval of the difference of two means, from few steps too; nothing where a side has but one.
 std::optional<Interval> interval_of(const TermSeries& series);
 

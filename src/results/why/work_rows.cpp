@@ -58,8 +58,15 @@ class WorkCollector {
       const logs::Span& window = cut_.windows[step].span;
       if (window.begin >= piece.span.end) return;
       const int64_t inside = std::min(window.end, piece.span.end) - std::max(window.begin, piece.span.begin);
-      if (inside > 0) add(piece, step, static_cast<double>(inside) * k_seconds);
+      if (inside > 0)
+        add({piece.span, moment_in(piece, window), piece.event}, step, static_cast<double>(inside) * k_seconds);
     }
+  }
+
+  static Moment moment_in(const Piece& piece, const logs::Span& window) {
+    if (piece.moment != Moment::host || piece.span.length() <= k_short_gap) return piece.moment;
+    if (piece.span.begin <= window.begin) return Moment::first;
+    return piece.span.end >= window.end ? Moment::last : Moment::host;
   }
 
   void add(const Piece& piece, size_t step, double seconds) {

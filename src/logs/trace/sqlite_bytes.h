@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace tprimat::logs {
+
+// An SQLite database that others wrote, in memory: nothing is written, its views, triggers and functions never run,
+// and the work is bounded by its size. Throws Error for bytes that are no database or a damaged one.
+class SqliteBytes {
+ public:
+  SqliteBytes(std::string_view bytes, std::string_view where);
+  ~SqliteBytes();
+  SqliteBytes(const SqliteBytes&) = delete;
+  SqliteBytes& operator=(const SqliteBytes&) = delete;
+
+  bool has_table(std::string_view name);
+
+ private:
+  friend class SqliteTable;
+  [[noreturn]] void refuse();
+  void require(int code);
+
+  std::string where_;
+  sqlite3* handle_ = nullptr;
+  int64_t ticks_left_ = 0;
+};
+
+bool is_sqlite(std::string_view bytes);
+
+// The rows of a table, with the columns that are asked for; a missing table has no rows and a missing column no values.
+class SqliteTable {
+ public:
+  SqliteTable(SqliteBytes& database, std::string_view table, std::initializer_list<std::string_view> columns);
+  ~SqliteTable();
+  SqliteTable(const SqliteTable&) = delete;
+  SqliteTable& operator=(const SqliteTable&) = delete;
+
+  bool next();
+  // Of the column with this place in the list.
+  bool has(int column) const;  // it is there and not null
+  int64_t number(int column, int64_t otherwise = 0) const;
+  std::string_view text(int column) const;  // until the next row
+
+ private:
+  sqlite3_stmt* prepare(const std::string& sql);
+
+  SqliteBytes& database_;
+  sqlite3_stmt* statement_ = nullptr;
+};
+
+}  // namespace tprimat::logs

@@ -1,0 +1,153 @@
+#include "trace/trace_builder.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <limits>
+
+#include "trace/kineto_event.h"
+
+namespace tprimat::logs {
+namespace {
+
+constexpr int64_t k_max_nanoseconds = int64_t{1} << 61;  // sums and differences of two of these fit
+
+char to_lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+// "aten::mm" of "aten::mm, seq = 5, op_id = 8, sizes = [[2, 3], [3, 4]]", as PyTorch's emit_nvtx writes it.
+std::string_view without_details(std::string_view name) {
+  for (const std::string_view key : {", seq = ", ", op_id = ", ", sizes = "}) name = name.substr(0, name.find(key));
+  return name;
+}
+
+bool fits_32(int64_t value) { return value >= 0 && value <= std::numeric_limits<int32_t>::max(); }
+
+}  // namespace
+
+std::optional<int64_t> step_of_range(std::string_view name) {
+  const size_t end = name.find_last_not_of("0123456789");
+  if (end == std::string_view::npos || end + 1 == name.size()) return std::nullopt;
+  std::string word;
+  for (const char c : name.substr(0, end + 1))
+    if (c != ' ' && c != '_' && c != '#' && c != '-' && c != ':' && c != '=') word += to_lower(c);
+  constexpr std::array k_words{"profilerstep", "step", "trainstep", "trainingstep", "iteration", "iter", "globalstep"};
+  if (std::find(k_words.begin(), k_words.end(), word) == k_words.end()) return std::nullopt;
+  int64_t step = 0;
+  const auto [stop, failure] = std::from_chars(name.data() + end + 1, name.data() + name.size(), step);
+  return failure == std::errc() ? std::optional(step) : std::nullopt;
+}
+
+std::optional<Span> TraceBuilder::span_of(int64_t begin, int64_t end) {
+  if (begin < 0 || end < begin || end > k_max_nanoseconds) return std::nullopt;
+  return Span{begin, end};
+}
+
+uint32_t TraceBuilder::index_of_name(std::string_view name) {
+  const auto next = static_cast<uint32_t>(trace_.names.size());
+  const auto [found, is_new] = names_.try_emplace(std::string(name), next);
+  if (is_new) trace_.names.emplace_back(name);
+  return found->second;
+}
+
+uint32_t TraceBuilder::index_of_thread(uint64_t thread) {
+  return threads_.try_emplace(thread, static_cast<uint32_t>(threads_.size())).first->second;
+}
+
+// Calls of NCCL and RCCL, and the ranges that NCCL itself names.
+uint32_t TraceBuilder::index_of_collective(std::string_view name) {
+  const std::string operation = name.starts_with("nccl") ? collective_operation(name) : "";
+  if (operation.empty()) return k_none;
+  const auto next = static_cast<uint32_t>(trace_.collectives.size());
+  const auto [found, is_new] = collectives_.try_emplace(operation, next);
+  if (is_new) trace_.collectives.push_back({operation, "", 0, 0});
+  return found->second;
+}
+
+uint32_t TraceBuilder::index_of_shapes(std::string_view name) {
+  constexpr std::string_view k_key = ", sizes = ";
+  const size_t sizes = name.find(k_key);
+  const std::string shapes =
+      sizes == std::string_view::npos ? "" : describe_shapes(name.substr(sizes + k_key.size()), "");
+  if (shapes.empty()) return k_none;
+  const auto [found, is_new] = shapes_.try_emplace(shapes, static_cast<uint32_t>(trace_.shapes.size()));
+  if (is_new) trace_.shapes.push_back(shapes);
+  return found->second;
+}
+
+void TraceBuilder::add_work(const Work& work) {
+  ++trace_.all_events;
+  if (!work.span || !fits_32(work.device)) {
+    ++trace_.unusable_events;
+    return;
+  }
+  GpuEvent event;
+  event.span = *work.span;
+  event.name = index_of_name(work.name);
+  event.device = static_cast<int32_t>(work.device);
+  event.kind = work.kind;
+  event.stream = static_cast<int32_t>(work.stream);
+  trace_.events.push_back(event);
+  if (!keeps_calls()) return;
+  numbers_.correlations.push_back(static_cast<int64_t>(work.correlation.value_or(0)));
+  numbers_.externals.push_back(-1);
+}
+
+// Whatever may launch counts as an operation until the launches are linked.
+uint32_t TraceBuilder::add_host_event(const Span& span, std::string_view name, uint64_t thread, HostEventKind kind) {
+  const auto index = static_cast<uint32_t>(trace_.host_events.size());
+  HostEvent event;
+  event.span = span;
+  event.thread = index_of_thread(thread);
+  event.name = index_of_name(without_details(name));
+  event.kind = kind;
+  if (keeps_calls()) {
+    event.collective = index_of_collective(name);
+    event.shapes = index_of_shapes(name);
+  }
+  if (kind == HostEventKind::annotation || event.collective != k_none) {
+    event.kind = HostEventKind::operation;
+    kinds_.emplace_back(index, kind);
+  }
+  trace_.host_events.push_back(event);
+  return index;
+}
+
+void TraceBuilder::add_call(const Call& call) {
+  ++trace_.all_events;
+  if (!keeps_calls() || !call.span) return;
+  const uint32_t event = add_host_event(*call.span, call.name, call.thread, HostEventKind::runtime);
+  if (call.correlation) numbers_.calls.push_back({static_cast<int64_t>(*call.correlation), event});
+}
+
+void TraceBuilder::add_range(std::optional<Span> span, std::string_view name, uint64_t thread) {
+  ++trace_.all_events;
+  if (!span) return;
+  if (const auto step = step_of_range(name)) {
+    trace_.marks.push_back({*step, std::nullopt, *span});
+    return;
+  }
+  if (name == "step") {
+    plain_steps_.push_back(*span);
+    return;
+  }
+  const bool is_operation = name.find("::") != std::string_view::npos;
+  if (content_ == TraceContent::gpu || (!is_operation && !keeps_calls())) return;
+  add_host_event(*span, name, thread, is_operation ? HostEventKind::operation : HostEventKind::annotation);
+}
+
+// In the order of their begin. Where other ranges have numbers, "step" is a part of one.
+void TraceBuilder::number_plain_steps() {
+  if (!trace_.marks.empty()) return;
+  std::sort(plain_steps_.begin(), plain_steps_.end(), [](const Span& a, const Span& b) { return a.begin < b.begin; });
+  for (const Span& span : plain_steps_)
+    trace_.marks.push_back({static_cast<int64_t>(trace_.marks.size()), std::nullopt, span});
+}
+
+Trace TraceBuilder::finish() {
+  number_plain_steps();
+  if (keeps_calls()) link_launches(trace_, numbers_);
+  for (const auto& [event, kind] : kinds_) trace_.host_events[event].kind = kind;
+  return std::move(trace_);
+}
+
+}  // namespace tprimat::logs
