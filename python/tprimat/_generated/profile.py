@@ -37,8 +37,8 @@ class ClassTotal(Record):
     """Time by class, of what began within the mark."""
 
     class_: Literal[
-        "matmul", "attention", "convolution", "norm", "softmax_loss", "elementwise", "optimizer", "collective", "copy",
-        "other"
+        "matmul", "attention", "convolution", "norm", "softmax", "embedding", "reduction", "elementwise", "optimizer",
+        "collective", "copy", "other"
     ] = field(metadata={"key": "class"})
     """what the kernels do, by their names"""
     calls: int
@@ -56,8 +56,8 @@ class KernelTotal(Record):
     name: str
     """as the trace has it"""
     class_: Literal[
-        "matmul", "attention", "convolution", "norm", "softmax_loss", "elementwise", "optimizer", "collective", "copy",
-        "other"
+        "matmul", "attention", "convolution", "norm", "softmax", "embedding", "reduction", "elementwise", "optimizer",
+        "collective", "copy", "other"
     ] = field(metadata={"key": "class"})
     """what it does, by its name"""
     calls: int

@@ -19,10 +19,10 @@ char JsonStream::peek() {
     text_.drop(at == std::string_view::npos ? window.size() : at);
     if (at != std::string_view::npos) return window[at];
     if (text_.window().size() >= k_largest_item)
-    throw Error(
-        Problem{fmt::format("holds an item of more than {} MiB at byte {}", k_largest_item >> 20, text_.position()),
-                text_.where(), ""});
-  if (text_.is_whole()) return 0;
+      throw Error(
+          Problem{fmt::format("holds an item of more than {} MiB at byte {}", k_largest_item >> 20, text_.position()),
+                  text_.where(), ""});
+    if (text_.is_whole()) return 0;
     text_.grow();
   }
 }
@@ -55,6 +55,10 @@ void JsonStream::skip(int depth) {
 }
 
 void JsonStream::grow() {
+  if (text_.window().size() >= k_largest_item)
+    throw Error(
+        Problem{fmt::format("holds an item of more than {} MiB at byte {}", k_largest_item >> 20, text_.position()),
+                text_.where(), ""});
   if (text_.is_whole())
     throw Error(
         Problem{fmt::format("is truncated: the JSON text ends at byte {}", text_.position() + text_.window().size()),
