@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "example_data.h"
 #include "unit/why/pipeline_fixture.h"
 
@@ -41,7 +43,8 @@ TEST(PipelineReport, ChunksOfRecordsAreNumberedAsMegatronDoes) {
   records.layout.pipeline = 2;
   records.layout.virtual_stages = 2;
   for (int64_t rank = 0; rank < 2; ++rank) {
-    logs::PipelineIteration iteration{.iteration = 1, .total = 20};
+    logs::PipelineIteration iteration;
+    iteration.iteration = 1;
     for (int64_t i = 0; i < 8; ++i) {
       iteration.forward.push_back({i, i + 1});
       iteration.backward.push_back({8 + i, 9 + i});
