@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "result/result_file.h"
 #include "why/pipeline_ledger.h"
+#include "why/totals_ledger.h"
 
 namespace tprimat::cli {
 namespace {
@@ -130,6 +131,12 @@ results::PipelineSide load_pipeline_side(const std::string& path) {
   return {name_of_folder(path), {path}, results::report_pipeline(results::load_pipeline(path))};
 }
 
+bool is_tracelens(const std::string& path) { return fs::is_directory(path) && logs::is_tracelens_folder(path); }
+
+results::TotalsInput load_totals(const std::string& path) {
+  return {name_of_folder(path), path, logs::read_recorded_totals(path)};
+}
+
 // "h100" of "runs/h100.json.gz"
 std::string label_of(const fs::path& path) {
   std::string name = path.filename().string();
@@ -165,16 +172,19 @@ std::optional<results::SideInput> load_profiled(const std::string& path, const R
   return side;
 }
 
+bool is_pipeline(const std::string& path) { return fs::exists(path) && results::is_pipeline_input(path); }
+
 std::optional<results::Ledger> explain_sums(const std::string& a, const std::string& b) {
-  const auto both = [&](bool (*is_kind)(const fs::path&), const char* kind) {
+  const auto both = [&](auto is_kind, const char* kind) {
     const bool of_a = is_kind(a), of_b = is_kind(b);
     if (of_a != of_b)
       throw Error(Problem{fmt::format("is no {}, and {} is one", kind, of_a ? a : b), of_a ? b : a,
                           "name two sides of one kind"});
     return of_a;
   };
-  if (both(results::is_pipeline_input, "pipeline's record"))
+  if (both(is_pipeline, "pipeline's record"))
     return results::make_pipeline_ledger(load_pipeline_side(a), load_pipeline_side(b));
+  if (both(is_tracelens, "TraceLens report")) return results::make_totals_ledger(load_totals(a), load_totals(b));
   return std::nullopt;
 }
 

@@ -15,6 +15,9 @@ results::SideInput load_side(const std::string& word, const std::optional<suite:
 // A result that names its profile's files; nothing where there is none, or the files are gone.
 std::optional<results::SideInput> load_profiled(const std::string& path, const RunResult& result);
 
+// Records of a pipeline's ranks; false for what does not exist.
+bool is_pipeline(const std::string& path);
+
 // Of two pipelines' records, or two reports that state sums alone; nothing for other sides. Throws Error where only one
 // side is of that kind.
 std::optional<results::Ledger> explain_sums(const std::string& a, const std::string& b);

@@ -53,7 +53,7 @@ void check_count(const WhyRequest& request) {
   const size_t sides = request.sides.size();
   if (!request.against.empty() && sides != 1)
     throw Error(Problem{"explains one result", "--against", "name one result, or omit the option"});
-  const bool explains_one = !request.against.empty() || (sides == 1 && results::is_pipeline_input(request.sides[0]));
+  const bool explains_one = !request.against.empty() || (sides == 1 && is_pipeline(request.sides[0]));
   if (explains_one || sides == 2) return;
   const char* given = sides == 0 ? "none is given" : sides == 1 ? "one is given" : "more are given";
   throw Error(Problem{fmt::format("needs two sides, and {}", given), "why",

@@ -453,3 +453,23 @@ class GemmPeak(Record):
     """rule of the measurement"""
     shapes: tuple[GemmRate, ...]
     """rate of each shape"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunProfile(Record):
+    """Steps profiled after the measured ones."""
+
+    profiler: Literal["nsys", "rocprofv3", "torch", "own"]
+    """what recorded: torch, own, nsys or rocprofv3"""
+    first_step: int
+    """first profiled step; all of them follow the measured steps"""
+    last_step: int
+    """last profiled step"""
+    files: tuple[str, ...]
+    """traces, one per rank in the ranks' order, relative to the folder of this file"""
+    step_times: tuple[float | None, ...]
+    """duration of each profiled step, s; they are not in the other figures"""
+    step_time_seconds: float | None = None
+    """mean of these, s"""
+    cost: float | None = None
+    """what profiling costs a step: step_time_seconds / statistics.mean - 1"""

@@ -141,6 +141,34 @@ class TimeRatio(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Cause(Record):
+    """The largest terms, at most three."""
+
+    cause: str
+    """key of the term, see docs/why.md"""
+    title: str
+    """name for people"""
+    seconds: float
+    """part of the gap, s per step; positive: the subject is slower"""
+    sentence: str
+    """the term with its figures"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Causes(Record):
+    """Causes of the gap."""
+
+    sentence: str
+    """the largest terms in one line, or why there are none"""
+    gap_seconds: float
+    """step of the subject less that of the reference, s"""
+    resolved: bool
+    """at most 5 % of the gap is not explained"""
+    terms: tuple[Cause, ...]
+    """the largest terms, at most three"""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Pair(PairView, Record):
     """Comparisons of two participants."""
 
@@ -172,6 +200,8 @@ class Pair(PairView, Record):
     """true: two versions of one framework on one platform; absent: any other pair"""
     time_to_train: TimeRatio | None = None
     """times to a target quality; absent: a side has none"""
+    causes: Causes | None = None
+    """causes of the gap; absent: a side has no profile"""
 
 
 @dataclass(frozen=True, kw_only=True)

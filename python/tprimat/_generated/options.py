@@ -134,6 +134,21 @@ class CompareOptions(CallOptions, total=False):
     output: Place
 
 
+class WhyOptions(CallOptions, total=False):
+    """Options of `tprimat why`."""
+
+    # Override one key, e.g. --set training.data.seq_length=4096; may be repeated
+    set: Values
+    # Instead of A: what the planner expects of the result, or the roofline of its hardware
+    against: Values
+    # Only these recorded steps, e.g. 11:13
+    steps: Values
+    # Write a page with the waterfall, the parts of each term and a timeline; -: stdout
+    html: Place
+    # Draw the waterfall: .svg or .png; -: SVG on stdout
+    plot: Place
+
+
 class PlanOptions(CallOptions, total=False):
     """Options of `tprimat plan`."""
 
@@ -375,6 +390,13 @@ SEPARATORS: dict[str, dict[str, str | None]] = {
         "loss_tolerance": "",
         "run_spread": "",
         "output": "",
+    },
+    "why": {
+        "set": "",
+        "against": "",
+        "steps": "",
+        "html": "",
+        "plot": "",
     },
     "plan": {
         "set": "",

@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from tprimat._generated.common import AssumedFact, Estimate, MachineFinding, ParallelismConfig, PeakInfo, TrainingConfig
+from tprimat._generated.common import AssumedFact, Estimate, MachineFinding, ParallelismConfig, PeakInfo, RunProfile, TrainingConfig
 from tprimat.record import Record
 from tprimat.views import ResultView
 
@@ -556,26 +556,6 @@ class ReportedFigures(Record):
     """J of one device and step"""
     unix_time: tuple[float | None, ...] | None = None
     """time stamp of the record, s since 1970; the log's clock read as UTC"""
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunProfile(Record):
-    """Steps profiled after the measured ones."""
-
-    profiler: Literal["nsys", "rocprofv3", "torch", "own"]
-    """what recorded: torch, own, nsys or rocprofv3"""
-    first_step: int
-    """first profiled step; all of them follow the measured steps"""
-    last_step: int
-    """last profiled step"""
-    files: tuple[str, ...]
-    """traces, one per rank in the ranks' order, relative to the folder of this file"""
-    step_times: tuple[float | None, ...]
-    """duration of each profiled step, s; they are not in the other figures"""
-    step_time_seconds: float | None = None
-    """mean of these, s"""
-    cost: float | None = None
-    """what profiling costs a step: step_time_seconds / statistics.mean - 1"""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from tprimat._generated.common import Estimate, PeakInfo, PublishedStanding
+from tprimat._generated.common import Estimate, PeakInfo, PublishedStanding, RunProfile
 from tprimat.record import Record
 from tprimat.views import OutcomeView, SuiteView
 
@@ -58,6 +58,8 @@ class RunOutcome(OutcomeView, Record):
     """figures of the metrics that are known, with their 95 % intervals"""
     published: PublishedStanding | None = None
     """standing among published runs of the kind; absent: there are none"""
+    profile: RunProfile | None = None
+    """steps profiled after the measured ones; absent: none"""
     warnings: tuple[str, ...]
     """what to know before trusting the figures"""
 

@@ -93,6 +93,7 @@ void Classifier<T>::visit(const Pass<T>& pass, const Chunk& chunk) const {
     pass.ops.matmul_wide(transposed(gradient), inputs, matrix(pass.gradient(weight_), vocabulary_.count, hidden_),
                          chunk.adds);
   }
+  const OpTimer timer(pass.clock, "sum of losses", memory_work<Accum<T>>(chunk_, 1, 1));
   pass.ops.add_total(chunk_, pass.at(buffers_.losses), pass.loss);
 }
 

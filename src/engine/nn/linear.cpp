@@ -117,6 +117,13 @@ const T* Linear<T>::rounded_weight(const Pass<T>& pass) const {
 }
 
 template <class T>
+const T* Linear<T>::rounded_gradient(const Pass<T>& pass, int64_t rows, const T* dy) const {
+  if (!fp8_) return dy;
+  const OpTimer timer(pass.clock, "fp8 rounding backward", memory_work<T>(rows, outputs_, 2));
+  return rounded(pass, &Fp8Copies::gradient, rows * outputs_, dy);
+}
+
+template <class T>
 void Linear<T>::multiply(const Pass<T>& pass, int64_t rows, const T* x, const Epilogue<T>& epilogue, T* y) const {
   const OpTimer timer(pass.clock, forward_name_, product_work<T>(rows, inputs_, outputs_), OpKind::product);
   if (units_) return forward_fp8(pass, rows, x, y);
@@ -145,12 +152,16 @@ void Linear<T>::forward_with_gelu(const Pass<T>& pass, int64_t rows, const T* x,
 
 template <class T>
 void Linear<T>::add_bias_to(const Pass<T>& pass, int64_t rows, T* y) const {
-  if (bias_) pass.ops.add_bias(rows, outputs_, pass.weight(*bias_), y);
+  if (!bias_) return;
+  const OpTimer timer(pass.clock, "bias forward", memory_work<T>(rows, outputs_, 2));
+  pass.ops.add_bias(rows, outputs_, pass.weight(*bias_), y);
 }
 
 template <class T>
 void Linear<T>::add_bias_gradient(const Pass<T>& pass, int64_t rows, const T* dy) const {
-  if (bias_) pass.ops.add_column_sums(rows, outputs_, dy, pass.gradient(*bias_));
+  if (!bias_) return;
+  const OpTimer timer(pass.clock, "bias backward", memory_work<T>(rows, outputs_, 1));
+  pass.ops.add_column_sums(rows, outputs_, dy, pass.gradient(*bias_));
 }
 
 template <class T>
@@ -186,7 +197,7 @@ void Linear<T>::find_input_gradient(const Pass<T>& pass, int64_t rows, const Mat
 template <class T>
 void Linear<T>::backward(const Pass<T>& pass, int64_t rows, const T* x, const T* dy, T* dx) const {
   if (units_) return backward_fp8(pass, rows, x, dy, dx);
-  const auto gradient = matrix(rounded(pass, &Fp8Copies::gradient, rows * outputs_, dy), rows, outputs_);
+  const auto gradient = matrix(rounded_gradient(pass, rows, dy), rows, outputs_);
   find_weight_gradient(pass, rows, x, gradient, BiasGradient::apart);
   find_input_gradient(pass, rows, gradient, nullptr, dx);
 }

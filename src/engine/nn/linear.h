@@ -76,6 +76,7 @@ class Linear {
   void add_weight_gradient_fp8(const Pass<T>& pass, int64_t rows, const T* x, const T* dy) const;
   void find_input_gradient_fp8(const Pass<T>& pass, int64_t rows, T* dx) const;
   const T* rounded(const Pass<T>& pass, Slot<Element> Fp8Copies::*copy, int64_t count, const T* values) const;
+  const T* rounded_gradient(const Pass<T>& pass, int64_t rows, const T* dy) const;
   const T* rounded_weight(const Pass<T>& pass) const;
   bool rounds_to_fp8() const { return fp8_ || units_; }
   void multiply(const Pass<T>& pass, int64_t rows, const T* x, const Epilogue<T>& epilogue, T* y) const;

@@ -116,7 +116,7 @@ void ModelChunk<T>::classify(const Pass<T>& pass, const ChunkShared<T>& shared, 
   classifier_->forward_backward(weights, region.enter(pass, normed), targets.tokens, targets.scale,
                                 region.partial(pass, dnormed));
   region.leave(pass, dnormed);
-  pass.clear(elements_, dstream);
+  clear_gradient(pass, dstream);
   final_norm_->backward(head, stream.branch ? output : stream.sum, dnormed, dstream);
   if (tied_) home.close_after_backward(embedding_unit_, !shape_.embeds);
   home.close_after_backward(head_unit_, true);
@@ -133,9 +133,23 @@ void ModelChunk<T>::evaluate_head(const Pass<T>& pass, const ChunkShared<T>& sha
   home.close(head_unit_);
 }
 
+template <class T>
+void ModelChunk<T>::clear_gradient(const Pass<T>& pass, T* dstream) const {
+  const OpTimer timer(pass.clock, "stream copy backward", memory_work<T>(1, elements_, 1));
+  pass.clear(elements_, dstream);
+}
+
+// Of the head, which made it in the forward pass.
+template <class T>
+void ModelChunk<T>::copy_gradient(const Pass<T>& pass, T* dstream) const {
+  const OpTimer timer(pass.clock, "stream copy backward", memory_work<T>(1, elements_, 2));
+  pass.copy(elements_, static_cast<const T*>(pass.at(head_gradient_)), dstream);
+}
+
 // A chunk without blocks, which has the embedding alone, hands on what it began with.
 template <class T>
 T* ModelChunk<T>::hand_on(const Pass<T>& pass, const Stream<T>& stream) const {
+  const OpTimer timer(pass.clock, "output of the stage, forward", memory_work<T>(1, elements_, 3));
   if (stream.branch)
     pass.ops.add(elements_, stream.sum, stream.branch, pass.at(output_));
   else
@@ -164,7 +178,7 @@ const T* ModelChunk<T>::evaluate(const Pass<T>& pass, const ChunkShared<T>& shar
 template <class T>
 void ModelChunk<T>::backward(const Pass<T>& pass, const ChunkShared<T>& shared, WeightHome<T>& home,
                              const MicroBatch& batch, T* dstream) const {
-  if (shape_.classifies) pass.copy(elements_, static_cast<const T*>(pass.at(head_gradient_)), dstream);
+  if (shape_.classifies) copy_gradient(pass, dstream);
   for (size_t i = blocks_.size(); i-- > 0;) {
     const int next = i > 0 ? block_units_[i - 1] : positions_ ? position_unit_ : shape_.embeds ? embedding_unit_ : -1;
     const OpLayer layer(pass.clock, shape_.first_layer + static_cast<int64_t>(i));

@@ -70,6 +70,8 @@ class ModelChunk {
  private:
   void add_head(const ModelSpec& model, const Plan& plan, const HeadBuffers& buffers);
   const T* normalise(const Pass<T>& head, const Stream<T>& stream) const;
+  void clear_gradient(const Pass<T>& pass, T* dstream) const;
+  void copy_gradient(const Pass<T>& pass, T* dstream) const;
   T* hand_on(const Pass<T>& pass, const Stream<T>& stream) const;
   Stream<T> run_layers(const Pass<T>& pass, const ChunkShared<T>& shared, WeightHome<T>& home,
                        const MicroBatch& batch) const;

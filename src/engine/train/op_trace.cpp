@@ -27,7 +27,9 @@ std::string_view class_of(const OpEvent& event) {
   if (names("cross-entropy")) return "softmax";
   if (names("AdamW")) return "optimizer";
   if (names("embedding")) return "embedding";
-  if (names("activation") || names("rotary") || names("bias")) return "elementwise";
+  for (const char* word : {"activation", "rotary", "bias", "stream copy", "output of the stage", "rounding"})
+    if (names(word)) return "elementwise";
+  if (names("losses")) return "reduction";
   return names("attention") ? "attention" : "other";
 }
 

@@ -55,7 +55,6 @@ constexpr Held k_run[] = {
      "reported.unix_time, reported.loss_scale, skipped_updates, memory_values, experts.load_values, "
      "experts.dropped_values, experts.aux_loss_values, experts.z_loss_values"},
     {"profiled_steps.jsonl", "profile.first_step, profile.last_step, profile.step_times"},
-    {"the files of the archive", "profile.files"},
     {"steps.jsonl with its time stamps, log of our trainer", "step_times"},
     {"steps.jsonl, log of our trainer", "loss_values, learning_rates, grad_norms"}};
 

@@ -45,7 +45,9 @@ class Figures {
 
 std::string share_text(const Ledger& ledger, double seconds) {
   const auto share = share_of_gap(ledger, seconds);
-  return share ? format_percent(*share) : "-";
+  constexpr double k_no_share = 0.0005;  // would be "-0.0 %"
+  if (!share) return "-";
+  return format_percent(std::fabs(*share) < k_no_share ? 0 : *share);
 }
 
 // Per step: a whole number, or with one decimal.

@@ -169,7 +169,7 @@ void scale_work(StepWork& work, double factor) {
 Side prepare_side(const SideInput& input) {
   check_traces(input);
   Side side;
-  const Waiting waiting;
+  const Waiting waiting = input.ranks.size() > 1 ? match_collectives(input.ranks) : Waiting{};
   std::vector<StepWork> works;
   for (size_t i = 0; i < input.ranks.size(); ++i)
     works.push_back(work_of_rank(input, i, i < waiting.ranks.size() ? &waiting.ranks[i] : nullptr));

@@ -62,10 +62,33 @@ std::vector<KernelClass> classes_on_processor(const Trace& trace) {
 
 Span whole(const std::vector<StepWindow>& windows) { return {windows.front().span.begin, windows.back().span.end}; }
 
+// The parts of collectives that wait for another rank.
+logs::IntervalSet waits_of(const Trace& trace, const RankWaiting* waiting, bool on_gpu) {
+  if (waiting == nullptr) return {};
+  const std::vector<int64_t>& lengths = on_gpu ? waiting->events : waiting->host_events;
+  std::vector<Span> spans;
+  for (size_t i = 0; i < lengths.size(); ++i) {
+    const int64_t begin = on_gpu ? trace.events[i].span.begin : trace.host_events[i].span.begin;
+    if (lengths[i] > 0) spans.push_back({begin, begin + lengths[i]});
+  }
+  return unite(std::move(spans));
+}
+
+void for_communication(const logs::IntervalSet& waits, const Span& span, uint32_t event,
+                       const std::function<void(const Piece&)>& add) {
+  int64_t at = span.begin;
+  for (const Span& wait : clip(waits, span)) {
+    add({{at, wait.begin}, Moment::communication, event});
+    add({wait, Moment::waiting, event});
+    at = wait.end;
+  }
+  add({{at, span.end}, Moment::communication, event});
+}
+
 class GpuCutter {
  public:
   GpuCutter(const Trace& trace, StepPieces& cut, const RankWaiting* waiting)
-      : trace_(trace), cut_(cut), waiting_(waiting), states_(trace) {}
+      : trace_(trace), cut_(cut), waits_(waits_of(trace, waiting, cut.device.has_value())), states_(trace) {}
 
   void cut() {
     std::vector<SweepItem> items;
@@ -86,11 +109,7 @@ class GpuCutter {
       add({span, item.rank == k_copy_rank ? Moment::copy : Moment::compute, item.event});
       return;
     }
-    const int64_t waited =
-        waiting_ != nullptr && item.event < waiting_->events.size() ? waiting_->events[item.event] : 0;
-    const int64_t begins = std::clamp(item.span.begin + waited, span.begin, span.end);
-    add({{span.begin, begins}, Moment::waiting, item.event});
-    add({{begins, span.end}, Moment::communication, item.event});
+    for_communication(waits_, span, item.event, [this](const Piece& piece) { add(piece); });
   }
 
   void fill(const Span& gap, const SweepItem* next) {
@@ -125,14 +144,14 @@ class GpuCutter {
 
   const Trace& trace_;
   StepPieces& cut_;
-  const RankWaiting* waiting_;
+  logs::IntervalSet waits_;
   HostStates states_;
 };
 
 class ProcessorCutter {
  public:
   ProcessorCutter(const Trace& trace, StepPieces& cut, const RankWaiting* waiting)
-      : trace_(trace), cut_(cut), waiting_(waiting), states_(trace) {}
+      : trace_(trace), cut_(cut), waits_(waits_of(trace, waiting, cut.device.has_value())), states_(trace) {}
 
   void cut() {
     std::vector<SweepItem> items;
@@ -159,12 +178,7 @@ class ProcessorCutter {
     if (item.rank == k_data_rank || item.rank == k_enclosing_rank) {
       add({span, item.rank == k_data_rank ? Moment::data : Moment::host, item.event});
     } else if (item.rank == k_collective_rank) {
-      const logs::Span& call = trace_.host_events[item.event].span;
-      const bool known = waiting_ != nullptr && item.event < waiting_->host_events.size();
-      const int64_t waited = known ? waiting_->host_events[item.event] : 0;
-      const int64_t begins = std::clamp(call.begin + waited, span.begin, span.end);
-      add({{span.begin, begins}, Moment::waiting, item.event});
-      add({{begins, span.end}, Moment::communication, item.event});
+      for_communication(waits_, span, item.event, [this](const Piece& piece) { add(piece); });
     } else {
       add({span, Moment::compute, item.event});
     }
@@ -176,7 +190,7 @@ class ProcessorCutter {
 
   const Trace& trace_;
   StepPieces& cut_;
-  const RankWaiting* waiting_;
+  logs::IntervalSet waits_;
   HostStates states_;
 };
 

@@ -64,6 +64,7 @@ struct RunOutcome : TrainingOutcome {
   std::optional<int64_t> steps;
   std::map<std::string, Estimate> figures;  // of the metrics, by key
   std::optional<planner::PublishedStanding> published;
+  std::optional<RunProfile> profile;  // steps profiled after the measured ones
 
   static constexpr auto fields() {
     using O = RunOutcome;
@@ -83,6 +84,7 @@ struct RunOutcome : TrainingOutcome {
         field("steps", &O::steps, "steps recorded"),
         field("figures", &O::figures, "figures of the metrics that are known, with their 95 % intervals"),
         field("published", &O::published, "standing among published runs of the kind; absent: there are none"),
+        field("profile", &O::profile, "steps profiled after the measured ones; absent: none"),
         field("warnings", &O::warnings, "what to know before trusting the figures"));
   }
 };

@@ -74,7 +74,8 @@ void bring_profiled_steps(RunResult& result, const PlannedRun& run) {
   } catch (const fs::filesystem_error& error) {
     return add_warning(result, fmt::format("the traces of the profiled steps are lost: {}", error.what()));
   }
-  const int64_t ranks = run.spec.parallel.ranks();
+  const int64_t ranks = run.spec.parallel.ranks(), steps = window.last_step - window.first_step + 1;
+  if (std::ssize(profile.step_times) != steps) profile.files.clear();  // it ended too early
   if (profile.files.empty())
     return add_warning(result, "the profiled steps left no trace; the end of the log shows why");
   if (std::ssize(profile.files) < ranks)

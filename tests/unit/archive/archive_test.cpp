@@ -3,10 +3,13 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <map>
 
 #include "archive/archive_format.h"
 #include "archive/redactor.h"
 #include "base/error.h"
+#include "base/files.h"
+#include "base/gzip.h"
 
 namespace tprimat::results {
 namespace {
@@ -160,6 +163,24 @@ TEST_F(ArchiveTest, NamesThatBecomeOneStayApart) {
   const Verification found = verify_archive(folder_ / "a.tar.zst");
   EXPECT_TRUE(found.broken.empty());
   EXPECT_EQ(found.files, 4);
+}
+
+TEST_F(ArchiveTest, TracesBesideResultsAreSealedWithoutPrivateData) {
+  const fs::path traces = output_ / "train_x_profile";
+  write_file_atomically(traces / "rank_0.json.gz", gzip(R"({"traceName": "/home/jane/rank_0.json"})"));
+  write_file_atomically(traces / "rank_1.json.gz", gzip(R"({"traceEvents": []})"));
+  write_file_atomically(traces / "rank_2.json.gz", "no gzip file");
+  write_file_atomically(output_ / "other.json.gz", gzip("{}"));
+  const Seal sealed = seal_files({{output_}, folder_ / "a.tar.zst", {{}, "jane", "", {}}, "", ""});
+  std::map<std::string, std::string> files;
+  read_sealed_files(folder_ / "a.tar.zst",
+                    [&](const std::string& name, std::string content) { files[name] = std::move(content); });
+  const auto trace = gunzip(files.at("output/train_x_profile/rank_0.json.gz"), 1000);
+  ASSERT_TRUE(trace);
+  EXPECT_EQ(trace->find("jane"), std::string::npos);
+  EXPECT_EQ(files.at("output/train_x_profile/rank_1.json.gz"), read_file(traces / "rank_1.json.gz"));
+  EXPECT_EQ(files.size(), 3u) << "with the manifest";
+  ASSERT_EQ(sealed.left_out.size(), 2u);
 }
 
 TEST_F(ArchiveTest, AResultWhoseNameIsTakenIsVerifiedToo) {

@@ -49,8 +49,9 @@ TEST(Mutations, OfTheResultOfARun) {
 
 // A section that is left out states nothing: no forger may hide that a result is one of the suite's.
 TEST(Mutations, LeaveOutASectionOfARun) {
-  constexpr std::array k_one_witness = {"attempt",   "framework_version", "effective_config", "prediction",
-                                        "telemetry", "step_telemetry",    "warnings",         "reported"};
+  constexpr std::array k_one_witness = {"attempt",    "framework_version", "effective_config",
+                                        "prediction", "telemetry",         "step_telemetry",
+                                        "warnings",   "reported",          "profile"};
   const Files files = sealed_run();
   const Json json = parse_json(files.at(k_run_result), "");
   for (const auto& [key, value] : json.items()) {

@@ -30,6 +30,8 @@ inline constexpr const char* k_run_result = "output/train_nvd_native_tiny.json";
 inline constexpr const char* k_run_spec = "output/runs/train_nvd_native_tiny/train_spec.json";
 inline constexpr const char* k_run_launch = "output/runs/train_nvd_native_tiny/launch.json";
 inline constexpr const char* k_run_steps = "output/runs/train_nvd_native_tiny/steps.jsonl";
+inline constexpr const char* k_run_profiled = "output/runs/train_nvd_native_tiny/profiled_steps.jsonl";
+inline constexpr const char* k_run_trace = "output/train_nvd_native_tiny_profile/rank_0.json.gz";
 inline constexpr const char* k_run_log = "output/training_native_tiny.log";
 inline constexpr const char* k_other_log = "output/logs/a.log";
 inline constexpr const char* k_other_result = "output/a.json";
@@ -233,6 +235,22 @@ inline void add_steps(RunResult& run, const std::vector<StepRecord>& steps) {
   }
 }
 
+// Steps 32 to 33, after one in which the profiler got ready.
+inline std::vector<StepRecord> sealed_profiled_steps() {
+  std::vector<StepRecord> steps;
+  for (const int64_t step : {31, 32, 33})
+    steps.push_back({.step = step, .time_seconds = 1.0 + 0.125 * static_cast<double>(step % 4)});
+  return steps;
+}
+
+inline RunProfile sealed_profile() {
+  RunProfile profile{.profiler = Profiler::own, .first_step = 32, .last_step = 33};
+  profile.files = {"train_nvd_native_tiny_profile/rank_0.json.gz"};
+  for (const StepRecord& record : sealed_profiled_steps())
+    if (record.step >= profile.first_step) profile.step_times.push_back(record.time_seconds);
+  return profile;
+}
+
 inline RunResult sealed_result(const TrainSpec& spec, const std::vector<StepRecord>& steps) {
   RunResult run;
   run.platform = Platform::nvd;
@@ -253,6 +271,7 @@ inline RunResult sealed_result(const TrainSpec& spec, const std::vector<StepReco
                 .steps_file = "/data/output/runs/train_nvd_native_tiny/steps.jsonl",
                 .format = "tprimat-steps"};
   run.warnings = {"a warning"};
+  run.profile = sealed_profile();
   add_steps(run, steps);
   summarise_run(run, {sealed_launch().fixed_warmup_steps, catalogue_peak(run.gpu_info.device_name, spec.precision),
                       sealed_launch().usd_per_hour});
@@ -292,6 +311,8 @@ inline Files sealed_run() {
           {k_run_spec, print_json(train_spec_to_json(spec))},
           {k_run_launch, print_json(launch_facts_to_json(sealed_launch()))},
           {k_run_steps, lines_of(steps)},
+          {k_run_profiled, lines_of(sealed_profiled_steps())},
+          {k_run_trace, "a trace"},
           {k_run_log, sealed_log(spec, steps)}};
 }
 

@@ -96,7 +96,8 @@ logs::Trace make_trace() {
     trace.events.push_back({.span = {3000000 + i * 300, 3000000 + i * 300 + 200}, .stream = 7});
   trace.events.push_back({.span = {4490000, 4600000}, .name = 1, .stream = 8, .launched = 4480000});
   trace.host_events.push_back({.span = {3100000, 3400000}, .name = 2, .phase = logs::Phase::forward, .layer = 0});
-  trace.host_events.push_back({.span = {3200000, 3300000}, .name = 2, .phase = logs::Phase::forward, .layer = 1});
+  trace.host_events.push_back({.span = {3200000, 3300000}, .name = 2, .phase = logs::Phase::forward, .layer = 0});
+  trace.host_events.push_back({.span = {3500000, 3600000}, .name = 2, .phase = logs::Phase::forward, .layer = 1});
   return trace;
 }
 
@@ -131,7 +132,7 @@ TEST(StepTimeline, HostThreadShowsTheInnermostEvent) {
   const auto timeline = draw_step(make_trace());
   const TimelineLane* lane = find_lane(*timeline, "host thread 0");
   ASSERT_NE(lane, nullptr);
-  ASSERT_EQ(lane->spans.size(), 3u);
+  ASSERT_EQ(lane->spans.size(), 4u);
   EXPECT_DOUBLE_EQ(lane->spans[1].begin, 200);
   EXPECT_DOUBLE_EQ(lane->spans[1].length, 100);
 }

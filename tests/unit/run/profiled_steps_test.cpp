@@ -40,9 +40,12 @@ TEST_F(ProfiledStepsTest, LieBesideTheResultAndAreInNoOtherFigure) {
   const SuitePlan suite = profiled_plan(leave_all_);
   EXPECT_EQ(suite.runs.at(0).plan.environment.at("TPRIMAT_PROFILE"),
             "own:22:23:" + (output_ / "runs/train_cpu_native_gpt/profile/rank_{rank}.json.gz").string());
-  run(suite);
+  const std::string report = render_report(run(suite));
   const RunResult stored = result();
   ASSERT_TRUE(stored.profile);
+  EXPECT_NE(report.find("profiled steps 22 to 23, "), std::string::npos) << report;
+  EXPECT_NE(report.find("than the steady ones: " + (output_ / "train_cpu_native_gpt_profile").string()),
+            std::string::npos);
   EXPECT_EQ(stored.profile->profiler, Profiler::own);
   EXPECT_EQ(stored.profile->first_step, 22);
   EXPECT_EQ(stored.profile->last_step, 23);

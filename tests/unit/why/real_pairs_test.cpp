@@ -4,6 +4,7 @@
 
 #include "example_data.h"
 #include "why/make_ledger.h"
+#include "why/totals_ledger.h"
 
 // Pairs of traces of others, whose differences by class an independent program computed (MANIFEST.tsv).
 namespace tprimat::results {
@@ -96,6 +97,19 @@ TEST_F(RealPairs, DlrmHasSeveralCauses) {
   const Ledger ledger = read_pair("hta_dlrm/a100_rank3of8.json.gz", "hta_dlrm/v100_rank1of2.json.gz");
   EXPECT_NEAR(ledger.gap_seconds * 1e3, 46.576, 0.01);
   EXPECT_NEAR(class_milliseconds(ledger, KernelClass::matmul), 21.461, 0.1);
+}
+
+TEST_F(RealPairs, MoreThreadsOfRcclExposeCommunicationAndIdleTime) {
+  const auto read = [](const std::string& threads) {
+    const std::string folder = (k_pairs / "rccl_threads_28ch_rank0" / threads).string();
+    return TotalsInput{threads, folder, logs::read_recorded_totals(folder)};
+  };
+  const Ledger ledger = make_totals_ledger(read("256thread"), read("512thread"));
+  print(ledger);
+  expect_closed(ledger);
+  EXPECT_NEAR(ledger.gap_seconds * 1e3, 2075.617, 0.01);
+  EXPECT_NEAR(milliseconds(ledger, Cause::communication), 1239.814, 0.01);
+  EXPECT_NEAR(milliseconds(ledger, Cause::launch), 827.184, 0.01);
 }
 
 }  // namespace
