@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "trace/host_summary.h"
 #include "why/host_states.h"
 #include "why/sweep.h"
 
@@ -54,7 +55,7 @@ std::vector<KernelClass> classes_on_processor(const Trace& trace) {
   classes.reserve(trace.host_events.size());
   for (const logs::HostEvent& event : trace.host_events) {
     std::optional<KernelClass>& each = known[event.name];
-    if (!each) each = logs::classify_operation(trace.names[event.name]);
+    if (!each) each = logs::class_of_operation(trace, event.name);
     classes.push_back(event.collective != logs::k_none ? KernelClass::collective : *each);
   }
   return classes;
