@@ -104,6 +104,17 @@ void note_intervals(Ledger& ledger, const Side& a, const Side& b) {
   }
 }
 
+// On processors: how much longer everything takes in B, beyond the 2 % that two runs differ by.
+std::optional<double> note_uniform(Ledger& ledger, const Side& a, const Side& b, const WorkMatch& match) {
+  if (a.work.on_gpu || b.work.on_gpu || !match.uniform_factor) return std::nullopt;
+  if (std::abs(*match.uniform_factor - 1.0) < 0.02) return std::nullopt;
+  ledger.notes.push_back(
+      fmt::format("operations of all kinds take {} times as long in B: its processor is {} or shared otherwise with "
+                  "other programs",
+                  format_significant(*match.uniform_factor, 3), *match.uniform_factor > 1 ? "slower" : "faster"));
+  return match.uniform_factor;
+}
+
 }  // namespace
 
 Ledger make_ledger(const SideInput& a, const SideInput& b) {
@@ -121,7 +132,8 @@ Ledger make_ledger(const SideInput& a, const SideInput& b) {
   ledger.classes = classes_of(left.work, right.work);
   close_ledger(ledger);
   note_intervals(ledger, left, right);
-  write_sentences(ledger, further_facts(ledger, left, right, match, describe_settings(a, b)));
+  write_sentences(ledger, further_facts(ledger, left, right, match, describe_settings(a, b)),
+                  note_uniform(ledger, left, right, match));
   return ledger;
 }
 

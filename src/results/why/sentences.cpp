@@ -103,15 +103,23 @@ std::string late_rank_text(const Side& side) {
   return text;
 }
 
+// Of the term, what is not the processor's.
+double beyond_uniform(const LedgerTerm& term, std::optional<double> uniform) {
+  const bool by_speed = term.cause == Cause::products || term.cause == Cause::attention ||
+                        term.cause == Cause::memory_bound || term.cause == Cause::launch;
+  return uniform && by_speed ? term.seconds - (*uniform - 1.0) * term.a_seconds : term.seconds;
+}
+
 }  // namespace
 
-bool is_finding(const Ledger& ledger, const LedgerTerm& term) {
+bool is_finding(const Ledger& ledger, const LedgerTerm& term, std::optional<double> uniform) {
   const auto is_noise = [](const std::optional<double>& low, const std::optional<double>& high) {
     return low && high && *low <= 0 && *high >= 0;
   };
   if (term.cause == Cause::unexplained || is_noise(ledger.low, ledger.high) || is_noise(term.low, term.high))
     return false;
-  const double step = std::min(ledger.a.step_seconds, ledger.b.step_seconds), size = std::abs(term.seconds);
+  const double step = std::min(ledger.a.step_seconds, ledger.b.step_seconds),
+               size = std::abs(beyond_uniform(term, uniform));
   return size >= k_share_of_step * step && size >= k_share_of_gap * std::abs(ledger.gap_seconds) &&
          std::abs(ledger.gap_seconds) >= k_share_of_step * step;
 }
@@ -127,10 +135,10 @@ std::map<Cause, std::string> further_facts(const Ledger& ledger, const Side& a, 
   return facts;
 }
 
-void write_sentences(Ledger& ledger, const std::map<Cause, std::string>& more) {
+void write_sentences(Ledger& ledger, const std::map<Cause, std::string>& more, std::optional<double> uniform) {
   std::vector<const LedgerTerm*> found;
   for (LedgerTerm& term : ledger.terms) {
-    if (!is_finding(ledger, term)) continue;
+    if (!is_finding(ledger, term, uniform)) continue;
     term.sentence = sentence_of(ledger, term);
     if (const auto further = more.find(term.cause); further != more.end()) term.sentence += further->second;
     term.remedy = remedy_of(term.cause, term.seconds > 0);

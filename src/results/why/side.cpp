@@ -141,21 +141,28 @@ void apply_times(Side& side, const SideInput& input) {
   set_interval(side, steady, recorded);
 }
 
-StepWork work_of_rank(const SideInput& input, size_t rank, const RankWaiting* waiting) {
-  const auto has_phase = [](const logs::HostEvent& event) { return event.phase != logs::Phase::unknown; };
-  const logs::Trace& given = input.ranks[rank];
-  if (!given.host_events.empty() && std::ranges::none_of(given.host_events, has_phase)) {
-    logs::Trace trace = given;  // of whom nobody has found the phases yet
-    logs::find_phases(trace);
-    if (std::ranges::any_of(trace.host_events, has_phase)) {
-      const StepPieces cut = cut_steps(trace, waiting, input.label);
-      check_pieces(trace, cut, input.label);
-      return collect_work(trace, cut);
-    }
+// A reader knows the phases that the trace states; the others follow from names and nesting.
+bool lacks_phases(const logs::Trace& trace) {
+  size_t operations = 0, unknown = 0;
+  for (const logs::HostEvent& event : trace.host_events) {
+    if (event.kind != logs::HostEventKind::operation) continue;
+    ++operations;
+    unknown += event.phase == logs::Phase::unknown ? 1 : 0;
   }
-  const StepPieces cut = cut_steps(given, waiting, input.label);
-  check_pieces(given, cut, input.label);
-  return collect_work(given, cut);
+  return 2 * unknown > operations;
+}
+
+StepWork work_of(const logs::Trace& trace, const RankWaiting* waiting, const std::string& label) {
+  const StepPieces cut = cut_steps(trace, waiting, label);
+  check_pieces(trace, cut, label);
+  return collect_work(trace, cut);
+}
+
+StepWork work_of_rank(const SideInput& input, size_t rank, const RankWaiting* waiting) {
+  if (!lacks_phases(input.ranks[rank])) return work_of(input.ranks[rank], waiting, input.label);
+  logs::Trace trace = input.ranks[rank];
+  logs::find_phases(trace);
+  return work_of(trace, waiting, input.label);
 }
 
 }  // namespace

@@ -34,6 +34,7 @@ class WorkCollector {
   }
 
   StepWork collect() {
+    work_.on_gpu = cut_.device.has_value();
     for (const StepWindow& window : cut_.windows)
       work_.step_seconds.push_back(static_cast<double>(window.length) * k_seconds);
     add_after_mark();

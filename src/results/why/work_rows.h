@@ -40,6 +40,7 @@ struct ClassSum {
 };
 
 struct StepWork {
+  bool on_gpu = false;
   std::vector<double> step_seconds;  // lengths of the marks
   std::vector<WorkRow> rows;
   MomentSeries moments;            // without what is in rows
