@@ -53,10 +53,10 @@ void add_profile_verb(CommandLine& program, Session& session) {
       add_verb(program, session, "profile",
                "Run under a profiler and show where the time goes, or summarise an existing trace", k_profile_examples);
   auto options = std::make_shared<ProfileOptions>();
-  verb->add_option(
-          "--summarise", options->file,
-          "Summarise this file instead: PyTorch Chrome trace (.json, .json.gz), kernel table (.csv) or TraceLens "
-          "report (.xlsx)")
+  verb->add_option("--summarise", options->file,
+                   "Summarise this file or folder instead: trace of PyTorch (.json), Nsight Systems (.sqlite) or "
+                   "rocprofv3 (.json, "
+                   ".pftrace, .csv), kernel table (.csv), TraceLens report (.xlsx or folder)")
       ->type_name("FILE");
   verb->add_option("--profiler", options->profiler, "Profiler: auto (the platform's), nsys, rocprofv3, torch or own")
       ->choices(choices_of<Profiler>({"auto"}))

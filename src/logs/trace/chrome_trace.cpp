@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <functional>
@@ -156,11 +157,11 @@ void EventKeeper::keep_details(const KinetoEvent& event, HostEvent& kept) {
     kept.phase = parse_enum<Phase>(event.raw(EventField::stated_phase)).value_or(Phase::unknown);
   if (event.has(EventField::shapes)) kept.shapes = index_of_shapes(event);
   kept.collective = index_of_collective(event);
-  constexpr int64_t k_most_layers = 1 << 20;
+  constexpr int64_t k_max_layers = 1 << 20;
   const int64_t layer = event.whole(EventField::layer).value_or(-1);
-  if (layer >= 0 && layer < k_most_layers) kept.layer = static_cast<int32_t>(layer);
-  kept.flops = event.whole(EventField::flops).value_or(0);
-  kept.bytes = event.whole(EventField::bytes).value_or(0);
+  if (layer >= 0 && layer < k_max_layers) kept.layer = static_cast<int32_t>(layer);
+  kept.flops = std::max<int64_t>(event.whole(EventField::flops).value_or(0), 0);
+  kept.bytes = std::max<int64_t>(event.whole(EventField::bytes).value_or(0), 0);
 }
 
 void EventKeeper::keep_mark(const KinetoEvent& event, EventCategory category) {
@@ -206,8 +207,8 @@ uint32_t EventKeeper::index_of_collective(const KinetoEvent& event) {
 // Reads the parts of the file that the project uses, in any order.
 class ChromeReader {
  public:
-  ChromeReader(std::string_view bytes, std::string_view where, TraceContent content)
-      : where_(where), json_(bytes, where), keeper_(trace_, content) {}
+  ChromeReader(std::string_view bytes, std::string_view where, TraceContent content, const MappedFile* file)
+      : where_(where), json_(bytes, where, file), keeper_(trace_, content) {}
 
   Trace read() {
     const char first = json_.peek();
@@ -300,8 +301,8 @@ int64_t take_fraction(std::string_view& text) {
 
 }  // namespace
 
-Trace read_chrome_trace(std::string_view bytes, std::string_view where, TraceContent content) {
-  return ChromeReader(bytes, where, content).read();
+Trace read_chrome_trace(std::string_view bytes, std::string_view where, TraceContent content, const MappedFile* file) {
+  return ChromeReader(bytes, where, content, file).read();
 }
 
 std::optional<int64_t> parse_microseconds(std::string_view text) {

@@ -131,8 +131,8 @@ std::optional<CollectiveCall> collective_of(const KinetoEvent& event) {
   call.group = description.empty() || description == "undefined" ? event.text(EventField::group_name) : description;
   const ElementType* const type = find_type(event.raw(EventField::element_type));
   const auto elements = event.whole(EventField::elements_in);
-  constexpr int64_t k_most = int64_t{1} << 58;
-  if (type != nullptr && elements && *elements > 0 && *elements < k_most) call.bytes = *elements * type->bytes;
+  constexpr int64_t k_max_elements = int64_t{1} << 58;
+  if (type != nullptr && elements && *elements > 0 && *elements < k_max_elements) call.bytes = *elements * type->bytes;
   if (call.bytes == 0) call.bytes = std::max<int64_t>(event.whole(EventField::bytes).value_or(0), 0);
   call.group_size = std::max<int64_t>(event.whole(EventField::group_size).value_or(0), 0);
   return call;

@@ -26,6 +26,8 @@ using logs::Trace;
 constexpr int64_t k_causal_nanoseconds =
     20'000;  // a kernel of another stream that ended so shortly before is the cause
 
+constexpr int64_t k_waiting_copy_nanoseconds = 100'000;
+
 double seconds(int64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1e9; }
 
 ReplayPart part_of(KernelClass kernel_class) {
@@ -97,9 +99,12 @@ class RankReplay {
     bool waits = false;
   };
 
+  // A copy from or to pageable memory waits too, which shows in its length.
   bool waits_for_device(const HostEvent& event) const {
-    return event.kind == logs::HostEventKind::runtime &&
-           trace_.names[event.name].find("Synchronize") != std::string::npos;
+    if (event.kind != logs::HostEventKind::runtime) return false;
+    const std::string& name = trace_.names[event.name];
+    if (name.find("Synchronize") != std::string::npos) return true;
+    return name.find("Memcpy") != std::string::npos && event.span.length() >= k_waiting_copy_nanoseconds;
   }
 
   std::vector<HostPoint> list_points() const {

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <map>
@@ -92,6 +93,42 @@ TEST_F(TraceFacts, ClassesAreThoseCountedIndependently) {
     ++files;
   }
   EXPECT_GE(files, 12);
+}
+
+TEST_F(TraceFacts, StepsWithoutMarksAreFound) {
+  const Trace trace = read_trace(k_folder / "single/rocprofv3_mi350x_train_rank.json.gz", TraceContent::gpu);
+  EXPECT_TRUE(trace.marks.empty());
+  EXPECT_GE(find_steps(trace).size(), 49u);  // of 50; the first holds what came before it
+}
+
+TEST_F(TraceFacts, LaunchersAndCollectivesAreFound) {
+  const Trace trace =
+      read_trace(k_folder / "single/mi300x_ddp_resnet_actckpt_rank0of8.json.gz", TraceContent::everything);
+  int64_t within = 0, launched = 0, collectives = 0;
+  const int64_t begin = trace.marks.front().span.begin;
+  for (const GpuEvent& event : trace.events) {
+    if (event.launched < 0) continue;
+    ++launched;
+    within += event.launcher != k_none && event.launched >= begin && event.launched <= event.span.end ? 1 : 0;
+    collectives += event.collective != k_none ? 1 : 0;
+  }
+  EXPECT_GT(launched, 2500);
+  EXPECT_EQ(within, launched);
+  EXPECT_EQ(collectives, 12);
+  const CollectiveCall broadcast{"broadcast", "default_pg", 19200, 8};
+  EXPECT_NE(std::find(trace.collectives.begin(), trace.collectives.end(), broadcast), trace.collectives.end());
+}
+
+TEST_F(TraceFacts, RecomputedOperationsAreTold) {
+  Trace trace = read_trace(k_folder / "single/mi300x_ddp_resnet_actckpt_rank0of8.json.gz", TraceContent::everything);
+  find_phases(trace);
+  int64_t convolutions = 0, gradients = 0;
+  for (const HostEvent& event : trace.host_events) {
+    if (event.phase == Phase::recompute && trace.names[event.name] == "aten::conv2d") ++convolutions;
+    if (event.phase == Phase::backward && trace.names[event.name] == "aten::convolution_backward") ++gradients;
+  }
+  EXPECT_EQ(convolutions, 57);
+  EXPECT_EQ(gradients, 60);
 }
 
 }  // namespace
