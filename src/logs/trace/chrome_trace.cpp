@@ -86,8 +86,7 @@ std::optional<HostEventKind> host_event_kind(EventCategory category, std::string
       return name.starts_with("enumerate(DataLoader)") || name.starts_with("Optimizer.") ? HostEventKind::annotation
                                                                                          : HostEventKind::operation;
     case EventCategory::runtime: return HostEventKind::runtime;
-    case EventCategory::annotation:  // a collective of Gloo does the work itself, on a thread of its own
-      return name.starts_with("gloo:") ? HostEventKind::operation : HostEventKind::annotation;
+    case EventCategory::annotation: return HostEventKind::annotation;
     case EventCategory::python: return HostEventKind::python;
     default: return std::nullopt;
   }
