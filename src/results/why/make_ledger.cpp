@@ -70,9 +70,9 @@ LedgerTerm term_of(Cause cause, TermSeries series) {
 }
 
 void add_outliers(LedgerTerm& term, const Side& a, const Side& b) {
-  term.seconds = b.outliers - a.outliers;
-  term.a_seconds = a.outliers, term.b_seconds = b.outliers;
-  term.low = term.high = std::nullopt;
+  term.seconds += b.outliers - a.outliers;
+  term.a_seconds += a.outliers, term.b_seconds += b.outliers;
+  if (a.outliers != 0 || b.outliers != 0) term.low = term.high = std::nullopt;
   for (const Side* side : {&a, &b})
     if (!side->outlier_steps.empty())
       term.details.push_back({fmt::format("{} of {}: {} slow steps", side == &a ? "A" : "B", side->facts.label,
@@ -111,6 +111,12 @@ FindingBounds bounds_of(Ledger& ledger, const Side& a, const Side& b, const Work
   FindingBounds bounds;
   if (a.work.on_gpu || b.work.on_gpu) return bounds;
   bounds.share_of_step = k_share_on_processors;
+  const auto stalls = [](const Side& side) { return mean(side.work.moments[static_cast<size_t>(Moment::stall)]); };
+  bounds.stalls = stalls(b) - stalls(a);
+  if (std::abs(bounds.stalls) >= bounds.share_of_step * std::min(a.typical, b.typical))
+    ledger.notes.push_back(
+        fmt::format("operations stood still for {} per step in A and {} in B, because other programs ran",
+                    format_duration(stalls(a)), format_duration(stalls(b))));
   if (!match.uniform_factor || std::abs(*match.uniform_factor - 1.0) < 0.02) return bounds;
   bounds.uniform = match.uniform_factor;
   ledger.notes.push_back(

@@ -103,7 +103,9 @@ std::string late_rank_text(const Side& side) {
 }
 
 // Of the term, what is not the processor's.
-double beyond_uniform(const LedgerTerm& term, std::optional<double> uniform) {
+double beyond_uniform(const LedgerTerm& term, const FindingBounds& bounds) {
+  if (term.cause == Cause::outliers) return term.seconds - bounds.stalls;
+  const std::optional<double>& uniform = bounds.uniform;
   const bool by_speed = term.cause == Cause::products || term.cause == Cause::attention ||
                         term.cause == Cause::memory_bound || term.cause == Cause::launch;
   return uniform && by_speed ? term.seconds - (*uniform - 1.0) * term.a_seconds : term.seconds;
@@ -118,7 +120,7 @@ bool is_finding(const Ledger& ledger, const LedgerTerm& term, const FindingBound
   if (term.cause == Cause::unexplained || is_noise(ledger.low, ledger.high) || is_noise(term.low, term.high))
     return false;
   const double step = std::min(ledger.a.step_seconds, ledger.b.step_seconds),
-               size = std::abs(beyond_uniform(term, bounds.uniform));
+               size = std::abs(beyond_uniform(term, bounds));
   return size >= bounds.share_of_step * step && size >= k_share_of_gap * std::abs(ledger.gap_seconds) &&
          std::abs(ledger.gap_seconds) >= bounds.share_of_step * step;
 }

@@ -12,6 +12,7 @@ namespace tprimat::results {
 // How large a term must be to be a finding.
 struct FindingBounds {
   double share_of_step = 0.01;    // of the shorter step; two equal runs on processors differ by more than on GPUs
+  double stalls = 0;              // s, B - A, in which other programs ran: no finding
   std::optional<double> uniform;  // everything takes this times as long in B: only what goes beyond is a finding
 };
 
