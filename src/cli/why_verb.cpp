@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/files.h"
 #include "base/log.h"
 #include "cli/session_config.h"
 #include "cli/verbs.h"
@@ -19,8 +20,10 @@
 #include "report/draw_plot.h"
 #include "report/report.h"
 #include "report/why_report.h"
+#include "text/json.h"
 #include "text/json_fields.h"
 #include "why/pipeline_report.h"
+#include "why/what_if.h"
 
 namespace tprimat::cli {
 namespace {
@@ -31,6 +34,8 @@ constexpr const char* k_why_examples =
     "  tprimat why 'a/rank*.json.gz' 'b/rank*.json.gz'  several ranks of each run; a folder works as well\n"
     "  tprimat why new.json --against planner           one result against what is expected of it, or roofline\n"
     "  tprimat why pp_records/                          a pipeline's bubble and stragglers (pp_rank_N.json)\n"
+    "  tprimat why new.json --what-if overlap=full,launch=0\n"
+    "                                                   the step with changed durations, replayed\n"
     "  tprimat why old.json new.json --all              every part of every term\n"
     "  tprimat why old.json new.json --html why.html    a page with a waterfall and a timeline of one step\n"
     "  tprimat why old.json new.json --json | jq '.terms[] | {cause, seconds}'\n"
@@ -40,7 +45,8 @@ constexpr const char* k_why_examples =
 // The command line as it was given.
 struct WhyRequest {
   std::vector<std::string> sides;
-  std::string steps, html, plot, against;
+  std::string steps, html, plot, against, probe;
+  std::vector<std::string> what_if;
   bool all = false;
 };
 
@@ -53,7 +59,10 @@ void check_count(const WhyRequest& request) {
   const size_t sides = request.sides.size();
   if (!request.against.empty() && sides != 1)
     throw Error(Problem{"explains one result", "--against", "name one result, or omit the option"});
-  const bool explains_one = !request.against.empty() || (sides == 1 && is_pipeline(request.sides[0]));
+  const bool explains_one =
+      !request.against.empty() || !request.what_if.empty() || (sides == 1 && is_pipeline(request.sides[0]));
+  if (!request.what_if.empty() && sides != 1)
+    throw Error(Problem{"changes one recording", "--what-if", "name one result, trace, folder of traces or pipeline"});
   if (explains_one || sides == 2) return;
   const char* given = sides == 0 ? "none is given" : sides == 1 ? "one is given" : "more are given";
   throw Error(Problem{fmt::format("needs two sides, and {}", given), "why",
@@ -126,8 +135,32 @@ ExitStatus report_one_pipeline(const Session& session, const WhyRequest& request
   return ExitStatus::done;
 }
 
+results::WhatIfReport replay_changed(const WhyRequest& request) {
+  std::vector<results::WhatIf> changes;
+  for (const std::string& change : request.what_if) changes.push_back(results::parse_what_if(change));
+  if (results::is_pipeline_input(request.sides[0]))
+    return results::answer_what_if(results::load_pipeline(request.sides[0]), changes);
+  std::optional<suite::StepRange> steps;
+  if (!request.steps.empty()) steps = suite::parse_step_range(request.steps, "--steps");
+  results::WhatIfFacts facts;
+  if (!request.probe.empty())
+    facts.product_rates = results::product_rates(parse_json(read_file(request.probe), request.probe), request.probe);
+  return results::answer_what_if(load_side(request.sides[0], steps).ranks, changes, facts);
+}
+
+ExitStatus answer_changes(const Session& session, const WhyRequest& request) {
+  for (const std::string* option : {&request.html, &request.plot, &request.against})
+    if (!option->empty())
+      throw Error(Problem{"has neither a page nor a picture, and no other side", "--what-if",
+                          "omit --html, --plot and --against"});
+  const results::WhatIfReport report = replay_changed(request);
+  print_result(session.json ? print_json(to_json(report)) : results::render_what_if(report));
+  return ExitStatus::done;
+}
+
 ExitStatus explain(const Session& session, const WhyRequest& request) {
   check_request(session, request);
+  if (!request.what_if.empty()) return answer_changes(session, request);
   if (request.sides.size() == 1 && request.against.empty()) return report_one_pipeline(session, request);
   std::optional<suite::StepRange> steps;
   if (!request.steps.empty()) steps = suite::parse_step_range(request.steps, "--steps");
@@ -158,6 +191,13 @@ void add_why_verb(CommandLine& program, Session& session) {
                    "Instead of A: what the planner expects of the result, or the roofline of its hardware")
       ->choices(choices_of<Expectation>())
       ->type_name("planner|roofline");
+  verb->add_option("--what-if", request->what_if,
+                   "Of one recording: the step with changed durations, e.g. products=probe, overlap=full, "
+                   "slowest-rank=median, products=1.2x, launch=0")
+      ->delimiter(',')
+      ->type_name("CHANGE,...")
+      ->allow_extra_args(false);
+  verb->add_option("--probe", request->probe, "For products=probe: report of tprimat probe --json")->type_name("FILE");
   verb->add_option("--steps", request->steps, "Only these recorded steps, e.g. 11:13")->type_name("FIRST:LAST");
   verb->add_flag("--all", request->all, "Print every term and its parts, and the sums by class");
   verb->add_option("--html", request->html,

@@ -24,6 +24,7 @@
 #include "text/json_schema.h"
 #include "trace/profile_summary.h"
 #include "why/pipeline_report.h"
+#include "why/what_if.h"
 
 namespace tprimat {
 namespace {
@@ -119,6 +120,8 @@ std::vector<Document> result_documents() {
       document<WhyReport>("why", "tprimat why A B --json", "Why B's step takes longer than A's, in terms that add up."),
       document<results::PipelineReport>("why_pipeline", "tprimat why FOLDER --json",
                                         "A pipeline's bubble, and what its stragglers cost."),
+      document<results::WhatIfReport>("why_what_if", "tprimat why A --what-if CHANGE --json",
+                                      "What a step would take with changed durations."),
       document<logs::ProfileSummary>("profile", "tprimat profile --summarise FILE --json",
                                      "Where the time of a profiler's trace goes."),
   };
