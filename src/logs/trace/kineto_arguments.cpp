@@ -121,8 +121,39 @@ std::string collective_operation(std::string_view text) {
   return "";
 }
 
+namespace {
+
+// "gloo:all_reduce" with the dimensions of what it moves: Gloo states nothing else.
+std::optional<CollectiveCall> collective_of_gloo(const KinetoEvent& event) {
+  if (!event.raw(EventField::name).starts_with("gloo:")) return std::nullopt;
+  CollectiveCall call;
+  call.operation = collective_operation(event.raw(EventField::name));
+  if (call.operation.empty()) return std::nullopt;
+  call.group = "gloo";
+  const ElementType* type = nullptr;
+  each_string(event.raw(EventField::types), [&](std::string_view name) {
+    if (type == nullptr) type = find_type(name);
+  });
+  constexpr int64_t k_most_bytes = int64_t{1} << 31;  // products of two stay within the type
+  const std::string_view shapes = event.raw(EventField::shapes);
+  int64_t elements = type == nullptr ? 0 : type->bytes, number = -1;
+  for (const char c : shapes) {
+    if (c >= '0' && c <= '9') {
+      number = std::max<int64_t>(number, 0) * 10 + (c - '0');
+    } else if (number >= 0) {
+      elements *= number, number = -1;
+    }
+    if (elements > k_most_bytes || number > k_most_bytes) return std::nullopt;
+    if (c == ']') break;
+  }
+  call.bytes = shapes.empty() ? 0 : elements;
+  return call;
+}
+
+}  // namespace
+
 std::optional<CollectiveCall> collective_of(const KinetoEvent& event) {
-  if (!event.has(EventField::collective)) return std::nullopt;
+  if (!event.has(EventField::collective)) return collective_of_gloo(event);
   CollectiveCall call;
   const std::string name = event.text(EventField::collective);
   call.operation = collective_operation(name);

@@ -161,10 +161,12 @@ class Matcher {
     if (is_product(key.kernel_class)) return same_work_ ? Cause::one_sided : Cause::work;
     return key.kernel_class == KernelClass::other ? Cause::unknown_kernels : Cause::one_sided;
   }
-  // Where the other side calls the same operation, with kernels of other classes, the host does not do more.
+  // A copy engine's work is launched within an operation that computes: where both sides call it, the host does no
+  // more.
   Cause lone_gap_cause(const WorkKey& key, const StepWork& other) const {
     const bool is_called = std::ranges::any_of(other.rows, [&](const WorkRow& row) {
-      return row.has_operation && row.key.operation == key.operation && row.key.shapes == key.shapes;
+      return row.has_operation && row.key.operation == key.operation &&
+             (row.key.shapes == key.shapes || key.kernel_class == KernelClass::copy);
     });
     if (is_called) return Cause::launch;
     const Cause cause = lone_cause(key);

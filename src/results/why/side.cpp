@@ -23,7 +23,7 @@ double mean_of(const std::vector<double>& values) { return values.empty() ? 0.0 
 void for_each_series(StepWork& work, const std::function<void(std::vector<double>&)>& visit) {
   visit(work.step_seconds), visit(work.after_mark);
   for (auto& each : work.moments) visit(each);
-  for (WorkRow& row : work.rows) visit(row.seconds), visit(row.gap_seconds);
+  for (WorkRow& row : work.rows) visit(row.seconds), visit(row.gap_seconds), visit(row.long_seconds);
 }
 
 // Leaves out the recorded steps that are outliers, and returns them.
@@ -36,6 +36,14 @@ std::vector<size_t> drop_outliers(StepWork& work) {
       series.erase(series.begin() + static_cast<std::ptrdiff_t>(*each));
   });
   return outliers;
+}
+
+// What the device does after a step's mark is spread over the steps; over the remaining ones it is another share.
+void close_work(StepWork& work) {
+  double sum = 0;
+  for (const auto& each : work.moments) sum += mean_of(each);
+  for (const WorkRow& row : work.rows) sum += row.mean_seconds() + mean_of(row.gap_seconds) + mean_of(row.long_seconds);
+  work.after_mark.assign(work.step_seconds.size(), sum - mean_of(work.step_seconds));
 }
 
 struct SteadySteps {
@@ -120,6 +128,7 @@ std::string device_name(const SideInput& input, const logs::Trace& trace) {
 void apply_times(Side& side, const SideInput& input) {
   const std::vector<double> recorded = side.work.step_seconds;
   const std::vector<size_t> outliers = drop_outliers(side.work);
+  if (!outliers.empty()) close_work(side.work);
   const double recorded_typical = mean_of(side.work.step_seconds);
   const std::optional<SteadySteps> steady = steady_steps(input.result);
   side.facts.recorded_step_seconds = mean_of(recorded);
