@@ -27,6 +27,7 @@ constexpr int64_t k_causal_nanoseconds =
     20'000;  // a kernel of another stream that ended so shortly before is the cause
 
 constexpr int64_t k_waiting_copy_nanoseconds = 100'000;
+constexpr int64_t k_step_end_nanoseconds = 100'000;
 
 double seconds(int64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1e9; }
 
@@ -65,7 +66,7 @@ class RankReplay {
 
  private:
   uint32_t add_node(ReplayPart part, double duration, uint32_t name = logs::k_none, double flops = 0) {
-    replayed_.operations.push_back({rank_, part, name, flops});
+    replayed_.operations.push_back({rank_, part, name, flops, logs::k_none});
     replayed_.durations.push_back(duration);
     replayed_.delays.push_back(0);
     return replayed_.graph.add_operation();
@@ -95,7 +96,7 @@ class RankReplay {
 
   struct HostPoint {
     int64_t time = 0;
-    uint32_t event = 0;  // index into the order of events below, or into host_events
+    uint32_t event = 0;  // place in order_, or, if it waits, index into host_events; k_none: a step ends
     bool waits = false;
   };
 
@@ -116,6 +117,9 @@ class RankReplay {
       if (waits_for_device(event) && event.span.begin >= begin_ && event.span.end <= end_)
         points.push_back({event.span.begin, i, true});
     }
+    if (std::none_of(points.begin(), points.end(), [](const HostPoint& point) { return point.waits; }))
+      for (const StepWindow& window : pieces_.windows)
+        points.push_back({window.span.begin + window.length, logs::k_none, true});
     std::stable_sort(points.begin(), points.end(), [](const auto& a, const auto& b) { return a.time < b.time; });
     return points;
   }
@@ -138,6 +142,8 @@ class RankReplay {
           event.collective != logs::k_none ? ReplayPart::communication : part_of(pieces_.classes[i]);
       const double calls = kernels[{event.launcher, pieces_.classes[i]}];
       nodes_.push_back(add_node(part, seconds(event.span.length()), event.name, flops_of(event.launcher, i) / calls));
+      if (event.launcher < trace_.host_events.size())
+        replayed_.operations.back().shapes = trace_.host_events[event.launcher].shapes;
       if (part == ReplayPart::communication) calls_[i] = nodes_.back();
     }
   }
@@ -157,6 +163,10 @@ class RankReplay {
     last_host_ = add_node(ReplayPart::other, 0);
     std::vector<uint32_t> by_launch;  // up to the point
     for (const HostPoint& point : points) {
+      if (point.event == logs::k_none) {
+        end_step(point.time, by_launch);
+        continue;
+      }
       advance_host(point.time);
       if (!point.waits) {
         launches[point.event] = last_host_;
@@ -170,23 +180,37 @@ class RankReplay {
     end_device();
   }
 
-  // The host goes on when the device has done what the call waited for: the launched work that ended last before it.
-  void add_wait(const Span& span, const std::vector<uint32_t>& launched) {
-    uint32_t cause = logs::k_none;
-    int64_t latest = INT64_MIN;
+  // Of the launched work, what ended last before the moment.
+  uint32_t last_ended(int64_t moment, const std::vector<uint32_t>& launched) const {
+    uint32_t last = logs::k_none;
     constexpr size_t k_looked_at = 4096;  // of the last launches
     const size_t first = launched.size() > k_looked_at ? launched.size() - k_looked_at : 0;
     for (size_t i = first; i < launched.size(); ++i) {
       const int64_t end = at(launched[i]).span.end;
-      if (end <= span.end && end > latest) {
-        latest = end;
-        cause = launched[i];
-      }
+      if (end <= moment && (last == logs::k_none || end > at(last).span.end)) last = launched[i];
     }
-    const bool waited = cause != logs::k_none && latest > span.begin;
-    const uint32_t node = add_host(ReplayPart::wait, std::max<int64_t>(0, span.end - (waited ? latest : span.begin)));
+    return last;
+  }
+
+  // The host goes on when the device has done what the call waited for.
+  void add_wait(const Span& span, const std::vector<uint32_t>& launched) {
+    const uint32_t cause = last_ended(span.end, launched);
+    const bool waited = cause != logs::k_none && at(cause).span.end > span.begin;
+    const int64_t begin = waited ? at(cause).span.end : span.begin;
+    const uint32_t node = add_host(ReplayPart::wait, std::max<int64_t>(0, span.end - begin));
     if (waited) edge(nodes_[cause], node);
     host_time_ = std::max(host_time_, span.end);
+  }
+
+  // A trace without calls that wait: a step that ends right after the device waited for it.
+  void end_step(int64_t moment, const std::vector<uint32_t>& launched) {
+    const uint32_t cause = last_ended(moment, launched);
+    const bool waited = cause != logs::k_none && at(cause).span.end > host_time_ &&
+                        moment - at(cause).span.end <= k_step_end_nanoseconds;
+    if (waited)
+      add_wait({host_time_, moment}, launched);
+    else
+      advance_host(moment);
   }
 
   // What a kernel waited for: its launch, its stream, another stream.
@@ -264,6 +288,7 @@ class RankReplay {
       if (!known || !of_work) continue;
       const HostEvent& event = trace_.host_events[piece.event];
       replayed_.operations[node].name = event.name;
+      replayed_.operations[node].shapes = event.shapes;
       if (part == ReplayPart::products) replayed_.operations[node].flops = flops_of_piece(piece);
       if (part == ReplayPart::communication) calls_.try_emplace(piece.event, node);
     }

@@ -24,8 +24,9 @@ enum class ReplayPart : uint8_t {
 struct ReplayedOperation {
   uint32_t rank = 0;
   ReplayPart part = ReplayPart::other;
-  uint32_t name = logs::k_none;  // index into the trace's names
-  double flops = 0;              // of a product whose shapes are known
+  uint32_t name = logs::k_none;    // index into the trace's names
+  double flops = 0;                // of a product whose shapes are known
+  uint32_t shapes = logs::k_none;  // index into the trace's shapes, of such a product
 };
 
 // Recorded steps of one or several ranks as a graph. With a GPU: the host launches one piece of work after the other

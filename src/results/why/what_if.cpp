@@ -57,8 +57,8 @@ std::optional<double> parse_factor(std::string_view text) {
 // The durations of a replayed trace after a change.
 class TraceChange {
  public:
-  TraceChange(const TraceReplay& replayed, size_t ranks, const WhatIfFacts& facts)
-      : replayed_(replayed), ranks_(ranks), facts_(facts) {}
+  TraceChange(const TraceReplay& replayed, std::span<const logs::Trace> traces, const WhatIfFacts& facts)
+      : replayed_(replayed), traces_(traces), ranks_(traces.size()), facts_(facts) {}
 
   WhatIfAnswer answer(const WhatIf& change, double measured, double unchanged) const {
     WhatIfAnswer answer{change.text};
@@ -91,25 +91,37 @@ class TraceChange {
       if (replayed_.operations[i].part == part) durations[i] *= factor;
   }
 
-  // Products take as long as their FLOPs at the measured rate; faster ones stay.
+  // "[8192,4096] [4096,4096] bf16" -> "bf16"
+  std::string_view format_of(const ReplayedOperation& operation) const {
+    const logs::Trace& trace = traces_[operation.rank];
+    if (operation.shapes >= trace.shapes.size()) return "";
+    const std::string_view shapes = trace.shapes[operation.shapes];
+    const std::string_view types = shapes.substr(shapes.rfind(']') + 1);
+    return trim_blanks(types.substr(0, types.find(',')));
+  }
+
+  // Products take as long as their FLOPs at the rate that a product of their size reaches; faster ones stay.
   void reach_probe(const WhatIf& change, std::vector<double>& durations, WhatIfAnswer& answer) const {
-    if (!facts_.products_per_second)
-      cannot(change, "needs the rate that matrix products reach on this machine",
-             "run tprimat probe there, or give a factor: products=0.8x");
+    if (facts_.product_rates.empty())
+      cannot(change, "needs the rates that matrix products reach on this machine",
+             "name the report of tprimat probe --json with --probe, or give a factor: products=0.8x");
     double known = 0, all = 0;
     for (size_t i = 0; i < durations.size(); ++i) {
       const ReplayedOperation& operation = replayed_.operations[i];
       if (operation.part != ReplayPart::products) continue;
       all += durations[i];
       if (operation.flops <= 0) continue;
+      const auto rate = nearest_rate(facts_.product_rates, format_of(operation), operation.flops / 2);
+      if (!rate) continue;
       known += durations[i];
-      durations[i] = std::min(durations[i], operation.flops / *facts_.products_per_second);
+      durations[i] = std::min(durations[i], operation.flops / *rate);
     }
     if (known <= 0)
-      cannot(change, "needs the shapes of the products, and the trace has none",
-             "record with record_shapes=True, as tprimat run --profile-steps does");
+      cannot(change, "needs products whose shapes and number format the trace states and the probe measured",
+             "record with record_shapes=True, as tprimat run --profile-steps does, and probe that format");
     if (known < 0.99 * all)
-      answer.note = fmt::format("{} of the products' time has no shapes and stays", format_percent(1 - known / all));
+      answer.note = fmt::format("{} of the products' time has no shapes or measured format, and stays",
+                                format_percent(1 - known / all));
   }
 
   // Per step, of the rank that communicates longest: it cannot be hidden behind less.
@@ -150,6 +162,7 @@ class TraceChange {
   }
 
   const TraceReplay& replayed_;
+  std::span<const logs::Trace> traces_;
   size_t ranks_;
   const WhatIfFacts& facts_;
 };
@@ -211,7 +224,7 @@ WhatIfReport answer_what_if(std::span<const logs::Trace> ranks, std::span<const 
   report.measured_seconds = replayed.measured_seconds;
   report.replayed_seconds = replay_step(replayed, replayed.durations);
   report.replay_error = report.replayed_seconds / report.measured_seconds - 1;
-  const TraceChange change(replayed, ranks.size(), facts);
+  const TraceChange change(replayed, ranks, facts);
   for (const WhatIf& each : changes)
     report.answers.push_back(change.answer(each, report.measured_seconds, report.replayed_seconds));
   return report;

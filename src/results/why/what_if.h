@@ -8,6 +8,7 @@
 
 #include "text/fields.h"
 #include "trace/trace.h"
+#include "why/product_rates.h"
 #include "why/replay.h"
 
 namespace tprimat::results {
@@ -36,7 +37,7 @@ WhatIf parse_what_if(std::string_view text);
 
 // Beside the recording.
 struct WhatIfFacts {
-  std::optional<double> products_per_second;  // FLOP/s that `tprimat probe` measured for matrix products, per device
+  std::vector<ProductRate> product_rates;  // of the machine that recorded
 };
 
 struct WhatIfAnswer {
@@ -70,7 +71,7 @@ struct WhatIfReport {
 };
 
 // Every change by itself, on the recorded steps of one run. Throws Error where a change cannot be made: probe without a
-// measured rate or without shapes, slowest-rank with a single rank.
+// measured rates or without shapes, slowest-rank with a single rank.
 WhatIfReport answer_what_if(std::span<const logs::Trace> ranks, std::span<const WhatIf> changes,
                             const WhatIfFacts& facts = {});
 WhatIfReport answer_what_if(const PipelineReplay& pipeline, std::span<const WhatIf> changes);

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "example_data.h"
+#include "text/json.h"
 #include "unit/why/pipeline_fixture.h"
 #include "unit/why/rank_traces.h"
 #include "why/operation_file.h"
@@ -66,7 +67,7 @@ logs::Trace make_device_bound() {
   GpuStep step;
   const uint32_t product = step.launch("ampere_sgemm_128x64", 10, 10, 400);
   step.launch("vectorized_elementwise_kernel", 10, 410, 300);
-  step.give_shapes(product, "[1000,1000] [1000,1000] float");
+  step.give_shapes(product, "[1000,1000] [1000,1000] fp32");
   step.synchronise(720);
   return step.finish();
 }
@@ -94,7 +95,9 @@ TEST(WhatIf, ADeviceBoundStepFollowsItsKernels) {
   EXPECT_NEAR(answer_of(ranks, "memory-bound=2x").step_seconds, 1020e-6, 1e-9);
   EXPECT_NEAR(answer_of(ranks, "launch=0").step_seconds, 710e-6, 1e-9);  // the device alone
   // 2 GFLOP in 400 us are 5 TFLOP/s; at 20 they take 100.
-  EXPECT_NEAR(answer_of(ranks, "products=probe", {2e13}).step_seconds, 420e-6, 1e-9);
+  EXPECT_NEAR(answer_of(ranks, "products=probe", {{{"bf16", 1e9, 1e15}, {"fp32", 1e9, 2e13}, {"fp32", 1e12, 4e13}}})
+                  .step_seconds,
+              420e-6, 1e-9);
 }
 
 TEST(WhatIf, ALaunchBoundStepDoesNot) {
@@ -144,6 +147,21 @@ TEST(WhatIf, RefusesWhatTheTracesCannotTell) {
   EXPECT_THROW(answer_of(ranks, "products=probe"), Error);
   const std::vector<logs::Trace> without_steps{logs::Trace{}};
   EXPECT_THROW(answer_of(without_steps, "products=2x"), Error);
+}
+
+TEST(WhatIf, TakesTheRateOfTheNearestProduct) {
+  const auto rates =
+      product_rates(parse_json(R"({"matmul": [{"precision": "bf16", "flops_per_second": 6e14, "products": [
+        {"m": 10, "n": 10, "k": 10, "flops_per_second": 1e12}, {"m": 1000, "n": 1000, "k": 1000, "flops_per_second": 5e14}]},
+        {"precision": "fp32", "flops_per_second": 2e13, "shapes": []}]})",
+                               "probe.json"),
+                    "probe.json");
+  ASSERT_EQ(rates.size(), 3u);
+  EXPECT_EQ(nearest_rate(rates, "bf16", 2e3), 1e12);
+  EXPECT_EQ(nearest_rate(rates, "bf16", 1e8), 5e14);
+  EXPECT_EQ(nearest_rate(rates, "fp32", 1), 2e13);
+  EXPECT_FALSE(nearest_rate(rates, "fp16", 1).has_value());
+  EXPECT_THROW(product_rates(parse_json("{}", "x"), "x"), Error);
 }
 
 TEST(WhatIf, OfAPipeline) {
