@@ -39,6 +39,7 @@ ELSEWHERE = [
     (r"--dataset PREFIX|--spec FILE|megatron_2104\.tsv|--validate (results|mlperf)\.tsv|--table results\.tsv|claim output/|--calibrate|parameters\.tsv",
      "files of the reader"),
     (r"^tprimat probe$|--gpu cpu|probe --threads|probe --model", "half a minute of all processors"),
+    (r"^tprimat why (old|h100|workers|'a/)", "profiles of the reader"),
     (r"--format parquet", "pyarrow: pip install pyarrow"),
     (r"--output /var/lib", "another service's folder"),
     (r"data info data/corpus|restarts\.log", "files of the reader"),
@@ -47,6 +48,7 @@ ELSEWHERE = [
 ENDS = [
     (r"^([A-Z_]+=\S+ )?tprimat compare", {0, 3, 5, 6}),
     (r"^tprimat claim", {0, 1, 5}),  # a verdict
+    (r"^tprimat why before", {0, 2}),  # where other programs slow the recorded steps, they are refused
     (r"--target-days", {0, 1}),
     (r"^tprimat extract$", {0, 1, 2}),  # 2 in the folder of a page that makes no log
     (r"config init", {0, 2}),  # which does not overwrite

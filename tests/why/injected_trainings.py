@@ -26,6 +26,7 @@ class Programs:
     folder: pathlib.Path
 
     def install(self):
+        shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True)
         shutil.copy(self.tprimat, self.folder / "tprimat")
         shutil.copy(self.trainer, self.folder / "tprimat-train")
@@ -87,6 +88,14 @@ def injected_per_step(report, first, last):
 
 
 def train(programs, framework, cause, side, folder):
+    """A side that an earlier call has kept is not trained again."""
+    report = folder / "injected.jsonl"
+    if not list((folder / "output").glob("train_*.json")):
+        run(programs, framework, cause, side, folder)
+    return read_side(folder, report)
+
+
+def run(programs, framework, cause, side, folder):
     folder.mkdir(parents=True)
     (folder / "config.yaml").write_text(cause.config(side))
     report = folder / "injected.jsonl"
@@ -99,7 +108,6 @@ def train(programs, framework, cause, side, folder):
         logs = "".join(log.read_text()[-3000:] for log in folder.rglob("*.log"))
         raise SystemExit(f"{framework}, {cause.name}, side {side}: {command} failed with {done.returncode}:\n"
                          f"{done.stdout}{done.stderr}{logs}")
-    return read_side(folder, report)
 
 
 def read_side(folder, report):
