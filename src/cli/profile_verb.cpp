@@ -34,9 +34,8 @@ suite::ProfileRequest profile_request_of(const ProfileOptions& options) {
   if (options.profiler == "auto") return request;
   request.profiler = parse_enum<Profiler>(options.profiler);
   if (!request.profiler)
-    throw Error(
-        Problem{"'" + options.profiler.substr(0, 64) + "' is not one of auto, " + enum_choices<Profiler>(),
-                "--profiler", suggest_word(options.profiler, names_of<Profiler>())});
+    throw Error(Problem{"'" + options.profiler.substr(0, 64) + "' is not one of auto, " + enum_choices<Profiler>(),
+                        "--profiler", suggest_word(options.profiler, names_of<Profiler>())});
   return request;
 }
 
@@ -53,10 +52,10 @@ void add_profile_verb(CommandLine& program, Session& session) {
       add_verb(program, session, "profile",
                "Run under a profiler and show where the time goes, or summarise an existing trace", k_profile_examples);
   auto options = std::make_shared<ProfileOptions>();
-  verb->add_option(
-          "--summarise", options->file,
-          "Summarise this file instead: PyTorch Chrome trace (.json, .json.gz), kernel table (.csv) or TraceLens "
-          "report (.xlsx)")
+  verb->add_option("--summarise", options->file,
+                   "Summarise this file or folder instead: trace of PyTorch (.json), Nsight Systems (.sqlite) or "
+                   "rocprofv3 (.json, "
+                   ".pftrace, .csv), kernel table (.csv), TraceLens report (.xlsx or folder)")
       ->type_name("FILE");
   verb->add_option("--profiler", options->profiler, "Profiler: auto (the platform's), nsys, rocprofv3, torch or own")
       ->choices(choices_of<Profiler>({"auto"}))

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -57,6 +58,15 @@ std::string state_term(const results::LedgerTerm& term, Expectation expectation)
                      term.a_seconds * 1e3);
 }
 
+// Each once: both sides of the ledger were the same. What it says of findings was of two equal sides.
+void keep_notes(results::Ledger& ledger) {
+  std::vector<std::string> notes;
+  for (std::string& note : ledger.notes)
+    if (!note.starts_with("no cause is named") && std::ranges::find(notes, note) == notes.end())
+      notes.push_back(std::move(note));
+  ledger.notes = std::move(notes);
+}
+
 StepTime expect_step(const results::SideInput& side, Expectation expectation, const planner::ParameterSet& parameters) {
   const auto own = planner::observe_results({{side.files.front(), *side.result}}, {});
   if (!own.front().observed)
@@ -83,6 +93,7 @@ results::Ledger explain_against(const results::SideInput& side, Expectation expe
   ledger.gap_seconds = ledger.b.step_seconds - ledger.a.step_seconds;
   ledger.low = ledger.high = std::nullopt;
   ledger.classes.clear(), ledger.findings.clear();
+  keep_notes(ledger);
   double rest = ledger.gap_seconds;
   for (results::LedgerTerm& term : ledger.terms) {
     const auto part = parts.find(term.cause);

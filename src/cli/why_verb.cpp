@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "base/error.h"
-#include "base/files.h"
 #include "base/log.h"
 #include "cli/session_config.h"
 #include "cli/verbs.h"
@@ -20,10 +19,9 @@
 #include "report/draw_plot.h"
 #include "report/report.h"
 #include "report/why_report.h"
-#include "text/json.h"
+#include "result/peak.h"
 #include "text/json_fields.h"
 #include "why/pipeline_report.h"
-#include "why/what_if.h"
 
 namespace tprimat::cli {
 namespace {
@@ -34,8 +32,7 @@ constexpr const char* k_why_examples =
     "  tprimat why 'a/rank*.json.gz' 'b/rank*.json.gz'  several ranks of each run; a folder works as well\n"
     "  tprimat why new.json --against planner           one result against what is expected of it, or roofline\n"
     "  tprimat why pp_records/                          a pipeline's bubble and stragglers (pp_rank_N.json)\n"
-    "  tprimat why new.json --what-if overlap=full,launch=0\n"
-    "                                                   the step with changed durations, replayed\n"
+    "  tprimat why new.json --what-if overlap=full      what the step would take\n"
     "  tprimat why old.json new.json --all              every part of every term\n"
     "  tprimat why old.json new.json --html why.html    a page with a waterfall and a timeline of one step\n"
     "  tprimat why old.json new.json --json | jq '.terms[] | {cause, seconds}'\n"
@@ -45,14 +42,15 @@ constexpr const char* k_why_examples =
 // The command line as it was given.
 struct WhyRequest {
   std::vector<std::string> sides;
-  std::string steps, html, plot, against, probe;
   std::vector<std::string> what_if;
+  std::string steps, html, plot, against;
   bool all = false;
 };
 
 struct Explained {
   results::Ledger ledger;
   std::vector<results::SideTimeline> timelines = {};
+  std::optional<results::WhatIfReport> what_if = {};
 };
 
 void check_count(const WhyRequest& request) {
@@ -60,9 +58,7 @@ void check_count(const WhyRequest& request) {
   if (!request.against.empty() && sides != 1)
     throw Error(Problem{"explains one result", "--against", "name one result, or omit the option"});
   const bool explains_one =
-      !request.against.empty() || !request.what_if.empty() || (sides == 1 && is_pipeline(request.sides[0]));
-  if (!request.what_if.empty() && sides != 1)
-    throw Error(Problem{"changes one recording", "--what-if", "name one result, trace, folder of traces or pipeline"});
+      !request.against.empty() || (sides == 1 && (!request.what_if.empty() || is_pipeline(request.sides[0])));
   if (explains_one || sides == 2) return;
   const char* given = sides == 0 ? "none is given" : sides == 1 ? "one is given" : "more are given";
   throw Error(Problem{fmt::format("needs two sides, and {}", given), "why",
@@ -83,12 +79,30 @@ void draw_steps(Explained& explained, const WhyRequest& request, const char* let
     explained.timelines.push_back({letter + side.label, std::move(*timeline)});
 }
 
+std::vector<results::WhatIf> parse_changes(const WhyRequest& request) {
+  std::vector<results::WhatIf> changes;
+  for (const std::string& text : request.what_if) changes.push_back(results::parse_what_if(text));
+  return changes;
+}
+
+// What the probe of the run's own processor measured, where there was one.
+results::WhatIfFacts facts_of(const results::SideInput& side) {
+  if (!side.result || !side.result->derived.peak || !is_measured(*side.result->derived.peak)) return {};
+  return {{{.flops_per_second = side.result->derived.peak->flops_per_second}}};
+}
+
+std::optional<results::WhatIfReport> answer(const WhyRequest& request, const results::SideInput& side) {
+  if (request.what_if.empty()) return std::nullopt;
+  return results::answer_what_if(side.ranks, parse_changes(request), facts_of(side));
+}
+
 Explained explain_traces(const WhyRequest& request, const std::optional<suite::StepRange>& steps) {
   results::SideInput a = load_side(request.sides[0], steps), b = load_side(request.sides[1], steps);
   tell_apart(a, b);
   Explained explained{results::make_ledger(a, b)};
   draw_steps(explained, request, "A: ", a);
   draw_steps(explained, request, "B: ", b);
+  explained.what_if = answer(request, b);
   return explained;
 }
 
@@ -99,6 +113,7 @@ Explained explain_one(const Session& session, const WhyRequest& request, const s
   const auto expectation = parse_choice<Expectation>(request.against, "--against");
   Explained explained{explain_against(side, expectation, settings.parameters)};
   draw_steps(explained, request, "B: ", side);
+  explained.what_if = answer(request, side);
   return explained;
 }
 
@@ -116,62 +131,64 @@ void write_picture(const WhyRequest& request, const results::Ledger& ledger) {
   log_note(fmt::format("wrote {}", request.plot));
 }
 
-void print_ledger(const Session& session, const WhyRequest& request, const results::Ledger& ledger) {
+void print_ledger(const Session& session, const WhyRequest& request, const Explained& explained) {
   if (names_stdout(request.html) || names_stdout(request.plot)) return;
-  if (session.json) return print_result(print_json(results::why_to_json(ledger)));
+  if (session.json) return print_result(print_json(results::why_to_json(explained.ledger, explained.what_if)));
   const bool colour = shows_colour(STDOUT_FILENO, session.no_color);
   const size_t width = terminal_width(STDOUT_FILENO, results::k_why_width);
-  print_coloured(results::render_why(ledger, {colour, std::min(width, results::k_report_width), request.all}));
+  print_coloured(
+      results::render_why(explained.ledger, {colour, std::min(width, results::k_report_width), request.all}));
+  if (explained.what_if) print_result("\nWhat if, of B\n" + results::render_what_if(*explained.what_if));
 }
 
-// Of one pipeline: there is nothing to compare it with.
+// Of one side there is no gap.
+void refuse_pictures(const WhyRequest& request) {
+  if (!request.html.empty() || !request.plot.empty())
+    throw Error(Problem{"one side alone has neither a page nor a picture", "why",
+                        "name a second side, or omit --html and --plot"});
+}
+
 ExitStatus report_one_pipeline(const Session& session, const WhyRequest& request) {
-  for (const std::string* option : {&request.html, &request.plot, &request.steps})
-    if (!option->empty())
-      throw Error(Problem{"a single pipeline has neither a page nor a picture, and all its steps count", "why",
-                          "name a second pipeline, or omit --html, --plot and --steps"});
-  const results::PipelineReport report = results::report_pipeline(results::load_pipeline(request.sides[0]));
-  print_result(session.json ? print_json(to_json(report)) : results::render_pipeline(report));
+  refuse_pictures(request);
+  if (!request.steps.empty())
+    throw Error(Problem{"all steps of a pipeline's records count", "--steps", "omit the option"});
+  const results::PipelineReplay pipeline = results::load_pipeline(request.sides[0]);
+  const results::PipelineReport report = results::report_pipeline(pipeline);
+  std::optional<results::WhatIfReport> what_if;
+  if (!request.what_if.empty()) what_if = results::answer_what_if(pipeline, parse_changes(request));
+  print_result(session.json ? print_json(results::pipeline_to_json(report, what_if))
+                            : results::render_pipeline(report) +
+                                  (what_if ? "\n" + results::render_what_if(*what_if) : std::string()));
   return ExitStatus::done;
 }
 
-results::WhatIfReport replay_changed(const WhyRequest& request) {
-  std::vector<results::WhatIf> changes;
-  for (const std::string& change : request.what_if) changes.push_back(results::parse_what_if(change));
-  if (results::is_pipeline_input(request.sides[0]))
-    return results::answer_what_if(results::load_pipeline(request.sides[0]), changes);
-  std::optional<suite::StepRange> steps;
-  if (!request.steps.empty()) steps = suite::parse_step_range(request.steps, "--steps");
-  results::WhatIfFacts facts;
-  if (!request.probe.empty())
-    facts.product_rates = results::product_rates(parse_json(read_file(request.probe), request.probe), request.probe);
-  return results::answer_what_if(load_side(request.sides[0], steps).ranks, changes, facts);
-}
-
-ExitStatus answer_changes(const Session& session, const WhyRequest& request) {
-  for (const std::string* option : {&request.html, &request.plot, &request.against})
-    if (!option->empty())
-      throw Error(Problem{"has neither a page nor a picture, and no other side", "--what-if",
-                          "omit --html, --plot and --against"});
-  const results::WhatIfReport report = replay_changed(request);
+ExitStatus answer_one_side(const Session& session, const WhyRequest& request,
+                           const std::optional<suite::StepRange>& steps) {
+  refuse_pictures(request);
+  const results::WhatIfReport report = *answer(request, load_side(request.sides[0], steps));
   print_result(session.json ? print_json(to_json(report)) : results::render_what_if(report));
   return ExitStatus::done;
 }
 
+Explained explain_sides(const Session& session, const WhyRequest& request,
+                        const std::optional<suite::StepRange>& steps) {
+  if (!request.against.empty()) return explain_one(session, request, steps);
+  if (auto ledger = explain_sums(request.sides[0], request.sides[1])) {
+    if (!request.what_if.empty())
+      throw Error(Problem{"needs traces", "--what-if", "name one pipeline alone, or two traces or results"});
+    return {std::move(*ledger)};
+  }
+  return explain_traces(request, steps);
+}
+
 ExitStatus explain(const Session& session, const WhyRequest& request) {
   check_request(session, request);
-  if (!request.what_if.empty()) return answer_changes(session, request);
-  if (request.sides.size() == 1 && request.against.empty()) return report_one_pipeline(session, request);
   std::optional<suite::StepRange> steps;
+  if (request.sides.size() == 1 && is_pipeline(request.sides[0])) return report_one_pipeline(session, request);
   if (!request.steps.empty()) steps = suite::parse_step_range(request.steps, "--steps");
-  Explained explained;
-  if (!request.against.empty())
-    explained = explain_one(session, request, steps);
-  else if (auto ledger = explain_sums(request.sides[0], request.sides[1]))
-    explained.ledger = std::move(*ledger);
-  else
-    explained = explain_traces(request, steps);
-  print_ledger(session, request, explained.ledger);
+  if (request.sides.size() == 1 && request.against.empty()) return answer_one_side(session, request, steps);
+  const Explained explained = explain_sides(session, request, steps);
+  print_ledger(session, request, explained);
   write_page(request, explained);
   write_picture(request, explained.ledger);
   return ExitStatus::done;
@@ -192,12 +209,10 @@ void add_why_verb(CommandLine& program, Session& session) {
       ->choices(choices_of<Expectation>())
       ->type_name("planner|roofline");
   verb->add_option("--what-if", request->what_if,
-                   "Of one recording: the step with changed durations, e.g. products=probe, overlap=full, "
-                   "slowest-rank=median, products=1.2x, launch=0")
-      ->delimiter(',')
-      ->type_name("CHANGE,...")
+                   "What B's step would take with other durations, e.g. overlap=full, slowest-rank=median, "
+                   "products=probe, products=1.2x, communication=0; may be repeated")
+      ->type_name("CHANGE")
       ->allow_extra_args(false);
-  verb->add_option("--probe", request->probe, "For products=probe: report of tprimat probe --json")->type_name("FILE");
   verb->add_option("--steps", request->steps, "Only these recorded steps, e.g. 11:13")->type_name("FIRST:LAST");
   verb->add_flag("--all", request->all, "Print every term and its parts, and the sums by class");
   verb->add_option("--html", request->html,

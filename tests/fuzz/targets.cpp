@@ -120,7 +120,10 @@ void check_trace(const logs::Trace& trace) {
 }
 
 void read_any_trace(std::string_view bytes, const std::string&) {
-  check_trace(logs::read_trace(bytes, "fuzz", logs::TraceContent::everything));
+  logs::Trace trace = logs::read_trace(bytes, "fuzz", logs::TraceContent::everything);
+  check_trace(trace);
+  logs::find_phases(trace);
+  for (const logs::StepMark& mark : logs::find_steps(trace)) CHECK(mark.span.length() >= 0);
   if (std::hash<std::string_view>()(bytes) % 8 == 0) read_profile(bytes, "");
 }
 
@@ -341,6 +344,7 @@ std::vector<FuzzTarget> make_targets() {
                                      {"gzip", fixtures, read_compressed, ""},
                                      {"telemetry", "tests/fuzz/corpus/telemetry", read_telemetry, ""},
                                      {"trace", "tests/fuzz/corpus/trace", read_profile, ""},
+                                     {"trace:kineto", "tests/fuzz/corpus/trace", read_any_trace, ""},
                                      {"trace:nsys", "tests/fuzz/corpus/nsys", read_any_trace, ""},
                                      {"trace:rocprofv3", "tests/fuzz/corpus/rocprofv3", read_any_trace, ""},
                                      {"trace:perfetto", "tests/fuzz/corpus/perfetto", read_any_trace, ""},

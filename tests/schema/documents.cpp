@@ -23,8 +23,6 @@
 #include "text/json_fields.h"
 #include "text/json_schema.h"
 #include "trace/profile_summary.h"
-#include "why/pipeline_report.h"
-#include "why/what_if.h"
 
 namespace tprimat {
 namespace {
@@ -118,10 +116,10 @@ std::vector<Document> result_documents() {
       document<HistoryReport>("compare_history", "tprimat compare --history FOLDER --json",
                               "The results of a folder by time."),
       document<WhyReport>("why", "tprimat why A B --json", "Why B's step takes longer than A's, in terms that add up."),
-      document<results::PipelineReport>("why_pipeline", "tprimat why FOLDER --json",
-                                        "A pipeline's bubble, and what its stragglers cost."),
+      document<PipelineDocument>("why_pipeline", "tprimat why FOLDER --json",
+                                 "A pipeline's bubble, and what its stragglers cost."),
       document<results::WhatIfReport>("why_what_if", "tprimat why A --what-if CHANGE --json",
-                                      "What a step would take with changed durations."),
+                                      "One run's step with other durations, from a replay."),
       document<logs::ProfileSummary>("profile", "tprimat profile --summarise FILE --json",
                                      "Where the time of a profiler's trace goes."),
   };

@@ -65,6 +65,10 @@ CASES = [
                        "tprimat archive verify tprimat.tar.zst --json"),
     ("archive_facts", "tprimat archive facts --json"),
     ("profile", f"{TRACE} tprimat profile --summarise t.json --json"),
+    ("why", "python3 $CASES/why_trace.py a.json; python3 $CASES/why_trace.py b.json product=500; "
+            "tprimat why a.json b.json --what-if overlap=full --what-if products=0.9x --json"),
+    ("why_pipeline", "python3 $CASES/why_pipeline.py a last=14; tprimat why a --what-if slowest-rank=median --json"),
+    ("why_what_if", "python3 $CASES/why_trace.py a.json; tprimat why a.json --what-if products=2x --json"),
     ("estimate_flops", "tprimat estimate --flops llama3.1_8b --json"),
     ("estimate_flops", "tprimat estimate --flops deepseek_v3 --json"),
     ("estimate_memory", f"tprimat estimate {TINY} --memory tiny --json"),

@@ -61,7 +61,7 @@ def named_terms(ledger):
 
 def pair(programs, framework, cause, folder):
     a, b = (train(programs, framework, cause, side, folder / side) for side in "AB")
-    ledger = explain(programs, a.result, b.result)
+    ledger = explain(programs, a.explained, b.explained)
     (folder / "why.json").write_text(json.dumps(ledger, indent=1))
     terms = {term["cause"]: term["seconds"] for term in ledger["terms"]}
     total = sum(terms.values())

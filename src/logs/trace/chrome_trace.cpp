@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <functional>
@@ -13,6 +14,7 @@
 #include "base/error.h"
 #include "text/enum_names.h"
 #include "text/format.h"
+#include "trace/find_layers.h"
 #include "trace/json_stream.h"
 #include "trace/kineto_event.h"
 #include "trace/launches.h"
@@ -56,8 +58,12 @@ class EventKeeper {
       : trace_(trace), content_(content), names_(trace.names), shapes_(trace.shapes) {}
 
   void keep(const KinetoEvent& event);
+  // The events stand in a list by themselves: their categories are those of another program.
+  void expect_any_category() { any_category_ = true; }
   void finish() {
-    if (content_ == TraceContent::everything) link_launches(trace_, numbers_);
+    if (content_ != TraceContent::everything) return;
+    link_launches(trace_, numbers_);
+    find_layers(trace_, sequences_);
   }
 
  private:
@@ -72,11 +78,13 @@ class EventKeeper {
 
   Trace& trace_;
   TraceContent content_;
+  bool any_category_ = false;
   TextIndex names_, shapes_;
   std::map<std::pair<int64_t, int64_t>, uint32_t> threads_;  // process and thread as the trace numbers them
   std::map<CollectiveCall, uint32_t> collectives_;
   std::string shapes_key_;
   LaunchNumbers numbers_;
+  std::vector<int64_t> sequences_;  // of host events, as of find_layers
 };
 
 std::optional<HostEventKind> host_event_kind(EventCategory category, std::string_view name) {
@@ -100,7 +108,8 @@ void EventKeeper::keep(const KinetoEvent& event) {
   if (category == EventCategory::memory_set) return keep_gpu_event(event, GpuEventKind::memory_set);
   const std::string_view name = event.raw(EventField::name);
   if (name.starts_with(k_step_mark)) return keep_mark(event, category);
-  const auto kind = host_event_kind(category, name);
+  auto kind = host_event_kind(category, name);
+  if (any_category_ && category == EventCategory::none) kind = HostEventKind::operation;
   if (!kind || content_ == TraceContent::gpu) return;
   if (content_ == TraceContent::everything || *kind == HostEventKind::operation) keep_host_event(event, *kind);
 }
@@ -138,7 +147,10 @@ void EventKeeper::keep_host_event(const KinetoEvent& event, HostEventKind kind) 
   kept.kind = kind;
   if (event.has(EventField::stated_class))
     trace_.stated_classes.try_emplace(kept.name, event.text(EventField::stated_class));
-  if (content_ == TraceContent::everything) keep_details(event, kept);
+  if (content_ == TraceContent::everything) {
+    keep_details(event, kept);
+    sequences_.push_back(event.whole(EventField::sequence).value_or(-1));
+  }
   trace_.host_events.push_back(kept);
 }
 
@@ -156,11 +168,11 @@ void EventKeeper::keep_details(const KinetoEvent& event, HostEvent& kept) {
     kept.phase = parse_enum<Phase>(event.raw(EventField::stated_phase)).value_or(Phase::unknown);
   if (event.has(EventField::shapes)) kept.shapes = index_of_shapes(event);
   kept.collective = index_of_collective(event);
-  constexpr int64_t k_most_layers = 1 << 20;
+  constexpr int64_t k_max_layers = 1 << 20;
   const int64_t layer = event.whole(EventField::layer).value_or(-1);
-  if (layer >= 0 && layer < k_most_layers) kept.layer = static_cast<int32_t>(layer);
-  kept.flops = event.whole(EventField::flops).value_or(0);
-  kept.bytes = event.whole(EventField::bytes).value_or(0);
+  if (layer >= 0 && layer < k_max_layers) kept.layer = static_cast<int32_t>(layer);
+  kept.flops = std::max<int64_t>(event.whole(EventField::flops).value_or(0), 0);
+  kept.bytes = std::max<int64_t>(event.whole(EventField::bytes).value_or(0), 0);
 }
 
 void EventKeeper::keep_mark(const KinetoEvent& event, EventCategory category) {
@@ -206,17 +218,19 @@ uint32_t EventKeeper::index_of_collective(const KinetoEvent& event) {
 // Reads the parts of the file that the project uses, in any order.
 class ChromeReader {
  public:
-  ChromeReader(std::string_view bytes, std::string_view where, TraceContent content)
-      : where_(where), json_(bytes, where), keeper_(trace_, content) {}
+  ChromeReader(std::string_view bytes, std::string_view where, TraceContent content, const MappedFile* file)
+      : where_(where), json_(bytes, where, file), keeper_(trace_, content) {}
 
   Trace read() {
     const char first = json_.peek();
-    if (first == '[')
+    if (first == '[') {
+      keeper_.expect_any_category();
       read_events();
-    else if (first == '{')
+    } else if (first == '{') {
       json_.members([this](const std::string& key) { read_member(key); });
-    else
+    } else {
       json_.skip();
+    }
     if (json_.peek() != 0) json_.item([](JsonCursor& cursor) { cursor.fail("nothing should follow here"); });
     if (!has_events_) throw Error(Problem{"is JSON, but not a Chrome trace: it has no traceEvents", where_, ""});
     keeper_.finish();
@@ -300,8 +314,8 @@ int64_t take_fraction(std::string_view& text) {
 
 }  // namespace
 
-Trace read_chrome_trace(std::string_view bytes, std::string_view where, TraceContent content) {
-  return ChromeReader(bytes, where, content).read();
+Trace read_chrome_trace(std::string_view bytes, std::string_view where, TraceContent content, const MappedFile* file) {
+  return ChromeReader(bytes, where, content, file).read();
 }
 
 std::optional<int64_t> parse_microseconds(std::string_view text) {

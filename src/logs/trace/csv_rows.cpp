@@ -73,7 +73,7 @@ std::optional<double> CsvTable::figure(size_t column) const {
 
 std::optional<int64_t> CsvTable::whole(size_t column) const {
   std::string_view text = row_[column];
-  if (const size_t blank = text.rfind(' '); blank != std::string_view::npos) text.remove_prefix(blank + 1);
+  if (const size_t blank = text.find(' '); blank != std::string_view::npos) text.remove_prefix(blank + 1);
   int64_t value = 0;
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (failure != std::errc() || end != text.data() + text.size() || value < 0) return std::nullopt;

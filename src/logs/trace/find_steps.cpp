@@ -45,17 +45,17 @@ std::vector<Stretch> cut_behind_optimizers(const std::vector<Work>& work) {
   for (const Work& each : work) {
     run = each.is_optimizer ? 0 : run + 1;
     if (run == separates && optimizer_end >= 0) {
-      open.span.end = optimizer_end;
+      open.span.end = std::max(optimizer_end, open.span.begin);
       open.count -= run - 1;
       stretches.push_back(open);
-      open = {{optimizer_end, 0}, run - 1};
+      open = {{open.span.end, 0}, run - 1};
       optimizer_end = -1;
     }
     ++open.count;
     if (each.is_optimizer) optimizer_end = std::max(optimizer_end, each.span.end);
   }
   if (optimizer_end >= 0) {
-    open.span.end = optimizer_end;
+    open.span.end = std::max(optimizer_end, open.span.begin);
     open.count -= run;
     stretches.push_back(open);
   }

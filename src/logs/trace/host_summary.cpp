@@ -54,13 +54,6 @@ std::map<uint32_t, OwnTime> total_names(const std::vector<HostEvent>& events) {
   return totals;
 }
 
-KernelClass class_of_operation(const Trace& trace, uint32_t name) {
-  const auto stated = trace.stated_classes.find(name);
-  if (stated != trace.stated_classes.end())
-    if (const auto known = parse_enum<KernelClass>(stated->second)) return *known;
-  return classify_operation(trace.names[name]);
-}
-
 void add_totals(const Trace& trace, const std::map<uint32_t, OwnTime>& names, HostSummary& summary) {
   std::map<KernelClass, OwnTime> classes;
   int64_t sum = 0;
@@ -87,6 +80,13 @@ void add_steps(const Trace& trace, const IntervalSet& busy, HostSummary& summary
 }
 
 }  // namespace
+
+KernelClass class_of_operation(const Trace& trace, uint32_t name) {
+  const auto stated = trace.stated_classes.find(name);
+  if (stated != trace.stated_classes.end())
+    if (const auto known = parse_enum<KernelClass>(stated->second)) return *known;
+  return classify_operation(trace.names[name]);
+}
 
 std::optional<HostSummary> summarise_host(const Trace& trace) {
   if (trace.host_events.empty()) return std::nullopt;

@@ -22,6 +22,9 @@ struct HostStep {
   }
 };
 
+// What an operation of this name does: as the trace states it, else by the name.
+KernelClass class_of_operation(const Trace& trace, uint32_t name);
+
 // The processor's time by operation. Operations nest: an operation's own time excludes that of operations within it on
 // the same thread.
 struct HostSummary {

@@ -18,6 +18,10 @@ char JsonStream::peek() {
     const size_t at = window.find_first_not_of(" \n\r\t");
     text_.drop(at == std::string_view::npos ? window.size() : at);
     if (at != std::string_view::npos) return window[at];
+    if (text_.window().size() >= k_largest_item)
+      throw Error(
+          Problem{fmt::format("holds an item of more than {} MiB at byte {}", k_largest_item >> 20, text_.position()),
+                  text_.where(), ""});
     if (text_.is_whole()) return 0;
     text_.grow();
   }
@@ -51,14 +55,14 @@ void JsonStream::skip(int depth) {
 }
 
 void JsonStream::grow() {
-  if (text_.is_whole())
-    throw Error(
-        Problem{fmt::format("is truncated: the JSON text ends at byte {}", text_.position() + text_.window().size()),
-                text_.where(), "record the trace again and let the profiler finish writing"});
   if (text_.window().size() >= k_largest_item)
     throw Error(
         Problem{fmt::format("holds an item of more than {} MiB at byte {}", k_largest_item >> 20, text_.position()),
                 text_.where(), ""});
+  if (text_.is_whole())
+    throw Error(
+        Problem{fmt::format("is truncated: the JSON text ends at byte {}", text_.position() + text_.window().size()),
+                text_.where(), "record the trace again and let the profiler finish writing"});
   text_.grow();
 }
 

@@ -13,7 +13,9 @@ namespace tprimat::logs {
 // ends early.
 class JsonStream {
  public:
-  JsonStream(std::string_view bytes, std::string_view where) : text_(bytes, where) {}
+  // `file`: as of TextStream.
+  JsonStream(std::string_view bytes, std::string_view where, const MappedFile* file = nullptr)
+      : text_(bytes, where, file) {}
 
   // The next character that is no blank, still to be taken; 0 at the end of the text.
   char peek();

@@ -121,8 +121,39 @@ std::string collective_operation(std::string_view text) {
   return "";
 }
 
+namespace {
+
+// "gloo:all_reduce" with the dimensions of what it moves: Gloo states nothing else.
+std::optional<CollectiveCall> collective_of_gloo(const KinetoEvent& event) {
+  if (!event.raw(EventField::name).starts_with("gloo:")) return std::nullopt;
+  CollectiveCall call;
+  call.operation = collective_operation(event.raw(EventField::name));
+  if (call.operation.empty()) return std::nullopt;
+  call.group = "gloo";
+  const ElementType* type = nullptr;
+  each_string(event.raw(EventField::types), [&](std::string_view name) {
+    if (type == nullptr) type = find_type(name);
+  });
+  constexpr int64_t k_most_bytes = int64_t{1} << 31;  // products of two stay within the type
+  const std::string_view shapes = event.raw(EventField::shapes);
+  int64_t elements = type == nullptr ? 0 : type->bytes, number = -1;
+  for (const char c : shapes) {
+    if (c >= '0' && c <= '9') {
+      number = std::max<int64_t>(number, 0) * 10 + (c - '0');
+    } else if (number >= 0) {
+      elements *= number, number = -1;
+    }
+    if (elements > k_most_bytes || number > k_most_bytes) return std::nullopt;
+    if (c == ']') break;
+  }
+  call.bytes = shapes.empty() ? 0 : elements;
+  return call;
+}
+
+}  // namespace
+
 std::optional<CollectiveCall> collective_of(const KinetoEvent& event) {
-  if (!event.has(EventField::collective)) return std::nullopt;
+  if (!event.has(EventField::collective)) return collective_of_gloo(event);
   CollectiveCall call;
   const std::string name = event.text(EventField::collective);
   call.operation = collective_operation(name);
@@ -131,8 +162,8 @@ std::optional<CollectiveCall> collective_of(const KinetoEvent& event) {
   call.group = description.empty() || description == "undefined" ? event.text(EventField::group_name) : description;
   const ElementType* const type = find_type(event.raw(EventField::element_type));
   const auto elements = event.whole(EventField::elements_in);
-  constexpr int64_t k_most = int64_t{1} << 58;
-  if (type != nullptr && elements && *elements > 0 && *elements < k_most) call.bytes = *elements * type->bytes;
+  constexpr int64_t k_max_elements = int64_t{1} << 58;
+  if (type != nullptr && elements && *elements > 0 && *elements < k_max_elements) call.bytes = *elements * type->bytes;
   if (call.bytes == 0) call.bytes = std::max<int64_t>(event.whole(EventField::bytes).value_or(0), 0);
   call.group_size = std::max<int64_t>(event.whole(EventField::group_size).value_or(0), 0);
   return call;

@@ -26,23 +26,23 @@ uint32_t find_number(const std::vector<Number>& sorted, int64_t number) {
 }
 
 // What was open on a call's thread when the call began.
-struct Surroundings {
+struct LaunchContext {
   uint32_t operation = k_none;   // the innermost
   uint32_t collective = k_none;  // of the innermost operation that states one
 };
 
 // Goes through the operations and calls of each thread by begin, and keeps the open operations on a stack.
-class SurroundingsFinder {
+class ContextFinder {
  public:
-  explicit SurroundingsFinder(const Trace& trace) : events_(trace.host_events) {}
+  explicit ContextFinder(const Trace& trace) : events_(trace.host_events) {}
 
   // By host event; only those of calls are filled.
-  std::vector<Surroundings> find() {
+  std::vector<LaunchContext> find() {
     std::vector<uint32_t> order;
     for (uint32_t i = 0; i < events_.size(); ++i)
       if (events_[i].kind == HostEventKind::operation || events_[i].kind == HostEventKind::runtime) order.push_back(i);
     std::sort(order.begin(), order.end(), [this](uint32_t a, uint32_t b) { return is_before(events_[a], events_[b]); });
-    std::vector<Surroundings> found(events_.size());
+    std::vector<LaunchContext> found(events_.size());
     std::vector<uint32_t> open;
     uint32_t thread = k_none;
     for (const uint32_t i : order) {
@@ -50,7 +50,7 @@ class SurroundingsFinder {
       thread = events_[i].thread;
       while (!open.empty() && events_[open.back()].span.end < events_[i].span.begin) open.pop_back();
       if (events_[i].kind == HostEventKind::runtime)
-        found[i] = surroundings(open, events_[i]);
+        found[i] = context_of(open, events_[i]);
       else
         open.push_back(i);
     }
@@ -65,8 +65,8 @@ class SurroundingsFinder {
     return key(a) < key(b);
   }
 
-  Surroundings surroundings(const std::vector<uint32_t>& open, const HostEvent& call) const {
-    Surroundings found;
+  LaunchContext context_of(const std::vector<uint32_t>& open, const HostEvent& call) const {
+    LaunchContext found;
     for (auto each = open.rbegin(); each != open.rend(); ++each) {
       const HostEvent& operation = events_[*each];
       if (operation.span.end < call.span.begin) continue;
@@ -90,10 +90,10 @@ class CollectiveNames {
     for (uint32_t i = 0; i < trace.collectives.size(); ++i) indices_.try_emplace(trace.collectives[i], i);
   }
 
-  void enter(GpuEvent& event, uint32_t surrounding) {
+  void enter(GpuEvent& event, uint32_t around) {
     const bool is_collective = event.kind == GpuEventKind::kernel && is_collective_[event.name];
     if (!is_collective || event.collective != k_none) return;
-    event.collective = surrounding;
+    event.collective = around;
     if (event.collective != k_none) return;
     std::string operation = collective_operation(trace_.names[event.name]);
     if (operation.empty() && event.launcher != k_none)
@@ -117,15 +117,15 @@ class CollectiveNames {
 
 void link_launches(Trace& trace, const LaunchNumbers& numbers) {
   const std::vector<Number> calls = by_number(numbers.calls), operations = by_number(numbers.operations);
-  const std::vector<Surroundings> surroundings = SurroundingsFinder(trace).find();
+  const std::vector<LaunchContext> contexts = ContextFinder(trace).find();
   CollectiveNames collectives(trace);
   for (size_t i = 0; i < trace.events.size(); ++i) {
     GpuEvent& event = trace.events[i];
     const int64_t correlation = numbers.correlations[i], external = numbers.externals[i];
     const uint32_t call = correlation > 0 ? find_number(calls, correlation) : k_none;
-    Surroundings around;
+    LaunchContext around;
     if (call != k_none) {
-      around = surroundings[call];
+      around = contexts[call];
       event.launched = trace.host_events[call].span.end;
     }
     event.launcher = around.operation;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 #include <set>
 #include <unordered_map>
 
@@ -46,7 +47,9 @@ class NsysReader {
   NsysReader(std::string_view bytes, std::string_view where, TraceContent content)
       : where_(where), database_(bytes, where), builder_(content) {}
 
-  Trace read();
+  // Of one process alone, or of all.
+  Trace read(std::optional<uint64_t> process = {});
+  std::set<uint64_t> list_processes();
 
  private:
   void require_report();
@@ -57,6 +60,7 @@ class NsysReader {
   void read_calls(std::string_view table);
   void read_ranges();
   void describe_processes();
+  bool is_wanted(uint64_t process) const { return !only_process_ || process == *only_process_; }
   std::string_view string_of(int64_t id) const;
   std::string_view name_of_work(const SqliteTable& row, std::string_view table) const;
   int64_t device_of(uint64_t process, int64_t device) const;
@@ -65,6 +69,7 @@ class NsysReader {
   std::string where_;
   SqliteBytes database_;
   TraceBuilder builder_;
+  std::optional<uint64_t> only_process_;
   std::unordered_map<int64_t, std::string> strings_;
   std::map<std::pair<int64_t, int64_t>, int64_t> gpus_;  // of a process's device
   std::set<uint64_t> processes_;                         // that used a GPU
@@ -76,6 +81,10 @@ class NsysReader {
 void NsysReader::require_report() {
   for (const std::string_view table : {k_kernels, k_copies, k_graphs, k_calls, k_ranges})
     if (database_.has_table(table)) return;
+  if (database_.has_table_like("rocpd_"))
+    throw Error(Problem{"is a database of rocprofv3 (rocpd), which is not read", where_,
+                        "convert it with `rocpd convert --output-format pftrace`, or record with `rocprofv3 "
+                        "--output-format json`"});
   throw Error(Problem{"is an SQLite database, but no report of Nsight Systems with CUDA or NVTX events", where_,
                       "profile with `nsys profile --trace cuda,nvtx`, then run `nsys export --type sqlite`"});
 }
@@ -90,13 +99,17 @@ std::string_view NsysReader::string_of(int64_t id) const {
   return found != strings_.end() ? std::string_view(found->second) : std::string_view();
 }
 
-// Later versions say which GPU a process sees as which device; in older ones the numbers are the same.
+// Some versions say which GPU a process sees as which device. Without that, devices have CUDA's numbers, which can
+// differ from the GPUs' own.
 void NsysReader::read_gpus() {
-  SqliteTable gpus(database_, "TARGET_INFO_GPU", {"id", "name"});
-  while (gpus.next()) builder_.trace().device_names[gpus.number(0)] = printable(gpus.text(1));
   SqliteTable devices(database_, "TARGET_INFO_CUDA_DEVICE", {"pid", "cudaId", "gpuId"});
   while (devices.next())
     if (devices.has(2)) gpus_[{devices.number(0), devices.number(1)}] = devices.number(2);
+  SqliteTable gpus(database_, "TARGET_INFO_GPU", {"id", "name", "cuDevice"});
+  while (gpus.next()) {
+    const int64_t number = gpus_.empty() ? gpus.number(2, gpus.number(0)) : gpus.number(0);
+    builder_.trace().device_names[number] = printable(gpus.text(1));
+  }
 }
 
 int64_t NsysReader::device_of(uint64_t process, int64_t device) const {
@@ -132,6 +145,7 @@ void NsysReader::read_work(std::string_view table, std::string_view name_column,
   while (rows.next()) {
     work_names_process_ = rows.has(5);
     const uint64_t process = process_of(rows.number(5));
+    if (!is_wanted(process)) continue;
     processes_.insert(process);
     TraceBuilder::Work work;
     work.span = rows.has(0) && rows.has(1) ? TraceBuilder::span_of(rows.number(0), rows.number(1)) : std::nullopt;
@@ -148,6 +162,7 @@ void NsysReader::read_work(std::string_view table, std::string_view name_column,
 void NsysReader::read_calls(std::string_view table) {
   SqliteTable rows(database_, table, {"start", "end", "nameId", "globalTid", "correlationId"});
   while (rows.next()) {
+    if (!is_wanted(process_of(rows.number(3)))) continue;
     TraceBuilder::Call call;
     call.span = rows.has(1) ? TraceBuilder::span_of(rows.number(0, -1), rows.number(1)) : std::nullopt;
     call.name = without_version(string_of(rows.number(2, -1)));
@@ -166,6 +181,7 @@ void NsysReader::read_ranges() {
     const std::string_view name = rows.has(3) ? rows.text(3) : string_of(rows.number(4, -1));
     if (!is_range || !rows.has(1) || name.empty()) continue;
     const uint64_t process = process_of(rows.number(5));
+    if (!is_wanted(process)) continue;
     const bool of_first =
         processes_.size() < 2 || process == *processes_.begin() || !(step_of_range(name) || name == "step");
     if (of_first)
@@ -188,7 +204,18 @@ void NsysReader::describe_processes() {
                     whole_graphs_));
 }
 
-Trace NsysReader::read() {
+std::set<uint64_t> NsysReader::list_processes() {
+  require_report();
+  std::set<uint64_t> processes;
+  for (const std::string_view table : {k_kernels, k_copies, k_fills, k_graphs}) {
+    SqliteTable rows(database_, table, {"globalPid"});
+    while (rows.next()) processes.insert(process_of(rows.number(0)));
+  }
+  return processes;
+}
+
+Trace NsysReader::read(std::optional<uint64_t> process) {
+  only_process_ = process;
   require_report();
   read_strings();
   read_gpus();
@@ -208,6 +235,14 @@ Trace NsysReader::read() {
 
 Trace read_nsys_export(std::string_view bytes, std::string_view where, TraceContent content) {
   return NsysReader(bytes, where, content).read();
+}
+
+std::vector<Trace> read_nsys_processes(std::string_view bytes, std::string_view where, TraceContent content) {
+  const std::set<uint64_t> processes = NsysReader(bytes, where, content).list_processes();
+  if (processes.size() < 2) return {read_nsys_export(bytes, where, content)};
+  std::vector<Trace> traces;
+  for (const uint64_t process : processes) traces.push_back(NsysReader(bytes, where, content).read(process));
+  return traces;
 }
 
 }  // namespace tprimat::logs

@@ -59,9 +59,9 @@ constexpr SliceFigure k_figures[] = {{"begin_ns", &Slice::begin},   {"end_ns", &
                                      {"stream_ID", &Slice::stream}, {"stream_id", &Slice::stream},
                                      {"tid", &Slice::thread},       {"corr_id", &Slice::correlation}};
 
-// "Agent 4" as well
+// "Agent 4" and "GPU-4" as well
 std::optional<int64_t> number_in(std::string_view text) {
-  if (const size_t blank = text.rfind(' '); blank != std::string_view::npos) text.remove_prefix(blank + 1);
+  if (const size_t blank = text.find_last_of(" -"); blank != std::string_view::npos) text.remove_prefix(blank + 1);
   int64_t value = 0;
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
   return failure == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;

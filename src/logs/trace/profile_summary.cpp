@@ -50,11 +50,6 @@ void summarise_events(Read read, std::string_view where, ProfileSummary& summary
         "steps are marked on the host only: work that runs after its step's mark ends is not counted in that step");
 }
 
-void summarise_trace_file(std::string_view bytes, std::string_view where, ProfileSummary& summary) {
-  summary.format = profile_format(find_trace_format(bytes, where));
-  summarise_events([&](TraceContent content) { return read_trace(bytes, where, content); }, where, summary);
-}
-
 void summarise_workbook(const Workbook& workbook, ProfileSummary& summary) {
   summary.devices = read_tracelens_report(workbook);
   for (const Sheet& sheet : workbook.sheets) summary.sheets.push_back({sheet.name, sheet.rows, sheet.columns});
@@ -70,18 +65,22 @@ void summarise_kernel_table(std::string_view bytes, std::string_view where, Prof
   summary.notes.push_back("a table of kernels has no time stamps: busy, idle and exposed time are not known");
 }
 
+template <class Read>
+void summarise_bytes(std::string_view bytes, std::string_view where, Read read, ProfileSummary& summary) {
+  if (bytes.starts_with("PK")) return summarise_workbook(read_workbook(bytes, where), summary);
+  if (is_kernel_table(bytes)) return summarise_kernel_table(bytes, where, summary);
+  summary.format = profile_format(find_trace_format(bytes, where));
+  summarise_events(read, where, summary);
+}
+
 }  // namespace
 
 ProfileSummary summarise_profile(std::string_view bytes, std::string_view where) {
   if (bytes.empty()) throw Error(Problem{"is empty", std::string(where), ""});
   ProfileSummary summary;
   summary.file = where;
-  if (bytes.starts_with("PK"))
-    summarise_workbook(read_workbook(bytes, where), summary);
-  else if (is_kernel_table(bytes))
-    summarise_kernel_table(bytes, where, summary);
-  else
-    summarise_trace_file(bytes, where, summary);
+  summarise_bytes(
+      bytes, where, [&](TraceContent content) { return read_trace(bytes, where, content); }, summary);
   return summary;
 }
 
@@ -109,7 +108,13 @@ ProfileSummary summarise_profile(const std::filesystem::path& path) {
   if (std::filesystem::is_directory(path, error)) return summarise_folder(path);
   const MappedFile file(path);
   const auto bytes = file.bytes();
-  return summarise_profile({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path.string());
+  if (bytes.empty()) throw Error(Problem{"is empty", path.string(), ""});
+  ProfileSummary summary;
+  summary.file = path.string();
+  summarise_bytes(
+      {reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path.string(),
+      [&](TraceContent content) { return read_trace(path, content); }, summary);
+  return summary;
 }
 
 }  // namespace tprimat::logs

@@ -147,7 +147,7 @@ Trace read_rocprof_csv(const std::vector<NamedText>& tables, TraceContent conten
   return reader.finish();
 }
 
-std::vector<std::filesystem::path> find_rocprof_csv(const std::filesystem::path& file_or_folder) {
+std::vector<std::vector<std::filesystem::path>> find_rocprof_csv(const std::filesystem::path& file_or_folder) {
   std::set<std::string> prefixes;
   std::error_code error;
   if (std::filesystem::is_directory(file_or_folder, error)) {
@@ -157,15 +157,14 @@ std::vector<std::filesystem::path> find_rocprof_csv(const std::filesystem::path&
   } else if (const auto prefix = prefix_of(file_or_folder)) {
     prefixes.insert(*prefix);
   }
-  if (prefixes.size() > 1)
-    throw Error(Problem{fmt::format("holds tables of {} processes", prefixes.size()), file_or_folder.string(),
-                        fmt::format("give one of them, such as {}_kernel_trace.csv", *prefixes.begin())});
-  std::vector<std::filesystem::path> files;
-  for (const std::string& prefix : prefixes)
+  std::vector<std::vector<std::filesystem::path>> processes;
+  for (const std::string& prefix : prefixes) {
+    processes.emplace_back();
     for (const std::string_view suffix : k_suffixes)
       if (std::filesystem::exists(prefix + std::string(suffix), error))
-        files.emplace_back(prefix + std::string(suffix));
-  return files;
+        processes.back().emplace_back(prefix + std::string(suffix));
+  }
+  return processes;
 }
 
 }  // namespace tprimat::logs

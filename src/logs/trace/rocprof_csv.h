@@ -19,8 +19,7 @@ struct NamedText {
 bool is_rocprof_csv(std::string_view text);
 Trace read_rocprof_csv(const std::vector<NamedText>& tables, TraceContent content);
 
-// The tables of the process that wrote this one, or of the only process of a folder; empty where there are none. Throws
-// Error for a folder that holds tables of several processes.
-std::vector<std::filesystem::path> find_rocprof_csv(const std::filesystem::path& file_or_folder);
+// The tables of the process that wrote this one, or of each process of a folder, by name; empty where there are none.
+std::vector<std::vector<std::filesystem::path>> find_rocprof_csv(const std::filesystem::path& file_or_folder);
 
 }  // namespace tprimat::logs

@@ -86,8 +86,8 @@ void read_record(JsonCursor& cursor, Record& record, std::vector<std::string>* n
 
 class RocprofJsonReader {
  public:
-  RocprofJsonReader(std::string_view bytes, std::string_view where, TraceContent content)
-      : json_(bytes, where), builder_(content) {}
+  RocprofJsonReader(std::string_view bytes, std::string_view where, TraceContent content, const MappedFile* file)
+      : json_(bytes, where, file), builder_(content) {}
 
   Trace read();
 
@@ -257,8 +257,8 @@ bool is_rocprof_json(std::string_view head) {
   return key != std::string_view::npos && head.substr(key).starts_with(k_root);
 }
 
-Trace read_rocprof_json(std::string_view bytes, std::string_view where, TraceContent content) {
-  return RocprofJsonReader(bytes, where, content).read();
+Trace read_rocprof_json(std::string_view bytes, std::string_view where, TraceContent content, const MappedFile* file) {
+  return RocprofJsonReader(bytes, where, content, file).read();
 }
 
 }  // namespace tprimat::logs

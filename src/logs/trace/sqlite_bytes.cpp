@@ -62,6 +62,13 @@ bool SqliteBytes::has_table(std::string_view name) {
   return false;
 }
 
+bool SqliteBytes::has_table_like(std::string_view begin) {
+  SqliteTable master(*this, "sqlite_master", {"name"});
+  while (master.next())
+    if (master.text(0).starts_with(begin)) return true;
+  return false;
+}
+
 SqliteTable::SqliteTable(SqliteBytes& database, std::string_view table, std::initializer_list<std::string_view> columns)
     : database_(database) {
   if (table != "sqlite_master" && !database.has_table(table)) return;

@@ -21,6 +21,7 @@ class SqliteBytes {
   SqliteBytes& operator=(const SqliteBytes&) = delete;
 
   bool has_table(std::string_view name);
+  bool has_table_like(std::string_view begin);  // one whose name begins like this
 
  private:
   friend class SqliteTable;

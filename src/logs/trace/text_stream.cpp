@@ -1,6 +1,8 @@
 #include "trace/text_stream.h"
 
 #include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -10,11 +12,21 @@ namespace tprimat::logs {
 namespace {
 
 constexpr size_t k_first_window = 1024 * 1024;
+constexpr std::ptrdiff_t k_released_at_once = 32 * 1024 * 1024;
 constexpr size_t k_max_characters = size_t{1} << 36;  // 64 GiB: beyond any trace; stops decompression bombs
+
+// Takes what has been read out of the process's memory; it stays readable.
+void release_before(const MappedFile& file, const char* place) {
+  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  const auto* const begin = reinterpret_cast<const char*>(file.bytes().data());
+  const size_t count = static_cast<size_t>(place - begin) / page * page;
+  if (count > 0) ::madvise(const_cast<char*>(begin), count, MADV_DONTNEED);
+}
 
 }  // namespace
 
-TextStream::TextStream(std::string_view bytes, std::string_view where) : where_(where) {
+TextStream::TextStream(std::string_view bytes, std::string_view where, const MappedFile* file)
+    : where_(where), file_(file), released_(bytes.data()) {
   unpacker_ = make_unpacker(bytes, where);
   if (!unpacker_) rest_ = bytes.starts_with("\xef\xbb\xbf") ? bytes.substr(3) : bytes;
   window_ = rest_.substr(0, 0);
@@ -28,6 +40,10 @@ void TextStream::grow() {
     rest_.remove_prefix(static_cast<size_t>(window_.data() - rest_.data()));
     window_ = rest_.substr(0, wanted);
     whole_ = window_.size() == rest_.size();
+    if (file_ != nullptr && window_.data() - released_ > k_released_at_once) {
+      release_before(*file_, window_.data());
+      released_ = window_.data();
+    }
     return;
   }
   kept_.erase(0, kept_.size() - window_.size());

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/files.h"
 #include "trace/unpacked.h"
 
 namespace tprimat::logs {
@@ -13,7 +14,8 @@ namespace tprimat::logs {
 // memory.
 class TextStream {
  public:
-  TextStream(std::string_view bytes, std::string_view where);
+  // `file`: the bytes are those of this mapped file, whose pages leave memory when they have been read.
+  TextStream(std::string_view bytes, std::string_view where, const MappedFile* file = nullptr);
   ~TextStream();
   TextStream(const TextStream&) = delete;
   TextStream& operator=(const TextStream&) = delete;
@@ -34,6 +36,8 @@ class TextStream {
 
  private:
   std::string where_, kept_;
+  const MappedFile* file_;
+  const char* released_ = nullptr;
   std::unique_ptr<Unpacker> unpacker_;  // null for plain text
   std::string_view rest_, window_;      // rest_: plain text behind the window's begin
   size_t position_ = 0;

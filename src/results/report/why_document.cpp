@@ -13,6 +13,17 @@ document::WhyReport document::describe_why(const Ledger& ledger) {
   return report;
 }
 
-Json why_to_json(const Ledger& ledger) { return to_json(document::describe_why(ledger)); }
+Json why_to_json(const Ledger& ledger, const std::optional<WhatIfReport>& what_if) {
+  document::WhyReport report = document::describe_why(ledger);
+  report.what_if = what_if;
+  return to_json(report);
+}
+
+Json pipeline_to_json(const PipelineReport& pipeline, const std::optional<WhatIfReport>& what_if) {
+  document::PipelineDocument report;
+  static_cast<PipelineReport&>(report) = pipeline;
+  report.what_if = what_if;
+  return to_json(report);
+}
 
 }  // namespace tprimat::results

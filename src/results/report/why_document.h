@@ -1,9 +1,12 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "text/fields.h"
 #include "why/ledger.h"
+#include "why/pipeline_report.h"
+#include "why/what_if.h"
 
 namespace tprimat::results::document {
 
@@ -11,12 +14,25 @@ namespace tprimat::results::document {
 struct WhyReport : Ledger {
   int64_t why_version = 1;
   std::string sentence, remainder;
+  std::optional<WhatIfReport> what_if;
 
   static constexpr auto fields() {
     using W = WhyReport;
     return extend_fields<Ledger>(field("why_version", &W::why_version, "version of this format"),
                                  field("sentence", &W::sentence, "the gap as a sentence"),
-                                 field("remainder", &W::remainder, "the part that is not explained, as a sentence"));
+                                 field("remainder", &W::remainder, "the part that is not explained, as a sentence"),
+                                 field("what_if", &W::what_if, "B's step with other durations; absent: not asked for"));
+  }
+};
+
+// `tprimat why FOLDER --json`
+struct PipelineDocument : PipelineReport {
+  std::optional<WhatIfReport> what_if;
+
+  static constexpr auto fields() {
+    using P = PipelineDocument;
+    return extend_fields<PipelineReport>(
+        field("what_if", &P::what_if, "the step with other durations; absent: not asked for"));
   }
 };
 

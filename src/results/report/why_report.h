@@ -10,6 +10,8 @@
 #include "report/step_timeline.h"
 #include "text/json.h"
 #include "why/ledger.h"
+#include "why/pipeline_report.h"
+#include "why/what_if.h"
 
 // Pure functions: a ledger in, a document out.
 namespace tprimat::results {
@@ -52,7 +54,8 @@ struct SideTimeline {
 // A page, complete in itself.
 std::string render_why_page(const Ledger& ledger, const std::vector<SideTimeline>& timelines);
 
-Json why_to_json(const Ledger& ledger);
+Json why_to_json(const Ledger& ledger, const std::optional<WhatIfReport>& what_if = {});
+Json pipeline_to_json(const PipelineReport& pipeline, const std::optional<WhatIfReport>& what_if = {});
 
 // From A's step over the terms to B's step.
 Picture plot_why(const Ledger& ledger);

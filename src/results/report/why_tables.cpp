@@ -14,6 +14,7 @@ namespace {
 
 constexpr double k_worth_a_line = 0.005;  // of the gap, or of the largest term
 constexpr size_t k_sentences = 3;
+constexpr std::string_view k_no_cause = "no cause is named";  // begins the note of a ledger without a finding
 
 double largest_change(const Ledger& ledger) {
   double largest = std::fabs(ledger.gap_seconds);
@@ -143,7 +144,6 @@ std::vector<Line> list_causes(const Ledger& ledger) {
   for (const LedgerTerm* term : largest_terms(ledger, k_sentences))
     lines.push_back({fmt::format("{}. {}", lines.size() + 1, term->sentence),
                      term->seconds > 0 ? Tone::bad : Tone::good, term->remedy});
-  if (lines.empty()) lines.push_back({"No cause is named.", Tone::plain, ""});
   return lines;
 }
 
@@ -257,8 +257,15 @@ WhyTables tabulate_why(const Ledger& ledger, bool all) {
   add_terms(tables, ledger, all, figures);
   tables.classes = tabulate_classes(ledger, figures);
   tables.causes = list_causes(ledger);
+  const bool names_none = tables.causes.empty();
+  if (names_none) tables.causes.push_back({"No cause is named.", Tone::plain, ""});
   tables.remainder = {describe_remainder(ledger), ledger.resolved ? Tone::good : Tone::doubtful, ""};
-  for (const std::string& note : ledger.notes) tables.notes.push_back({"note: " + note, Tone::plain, ""});
+  for (const std::string& note : ledger.notes) {
+    if (names_none && note.starts_with(k_no_cause))
+      tables.causes.back().text = "N" + note.substr(1) + ".";
+    else
+      tables.notes.push_back({"note: " + note, Tone::plain, ""});
+  }
   return tables;
 }
 

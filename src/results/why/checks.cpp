@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "text/format.h"
+#include "trace/host_summary.h"
 #include "why/side.h"
 
 namespace tprimat::results {
@@ -51,7 +52,7 @@ void check_width(const SideInput& input) {
     bool found = false;
     for (const logs::HostEvent& event : trace.host_events) {
       if (found || event.shapes >= trace.shapes.size()) continue;
-      if (logs::classify_operation(trace.names[event.name]) != KernelClass::matmul) continue;
+      if (logs::class_of_operation(trace, event.name) != KernelClass::matmul) continue;
       ++products;
       found = has_dimension(trace.shapes[event.shapes], width);
     }

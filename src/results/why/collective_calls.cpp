@@ -51,6 +51,9 @@ std::vector<RankCall> calls_on_host(const Trace& trace) {
                            trace.host_events[call.event].thread == trace.host_events[outermost.back().event].thread;
     if (!is_inside) outermost.push_back(call);
   }
+  // Several threads take the calls of one queue in turn.
+  std::stable_sort(outermost.begin(), outermost.end(),
+                   [](const RankCall& a, const RankCall& b) { return a.span.begin < b.span.begin; });
   return outermost;
 }
 

@@ -14,6 +14,8 @@
 namespace tprimat::results {
 namespace {
 
+constexpr double k_share_on_processors = 0.03;  // of a step
+
 // Micro-batches of B over those of A, where the runs state both and each rank trains the same tokens per step.
 SettingsDifference settings_of(const SideInput& a, const SideInput& b) {
   if (!a.result || !b.result) return {};
@@ -104,6 +106,20 @@ void note_intervals(Ledger& ledger, const Side& a, const Side& b) {
   }
 }
 
+// Processors are shared with other programs: a note says where everything takes longer in B.
+FindingBounds bounds_of(Ledger& ledger, const Side& a, const Side& b, const WorkMatch& match) {
+  FindingBounds bounds;
+  if (a.work.on_gpu || b.work.on_gpu) return bounds;
+  bounds.share_of_step = k_share_on_processors;
+  if (!match.uniform_factor || std::abs(*match.uniform_factor - 1.0) < 0.02) return bounds;
+  bounds.uniform = match.uniform_factor;
+  ledger.notes.push_back(
+      fmt::format("operations of all kinds take {} times as long in B: its processor is {} or shared otherwise with "
+                  "other programs",
+                  format_significant(*match.uniform_factor, 3), *match.uniform_factor > 1 ? "slower" : "faster"));
+  return bounds;
+}
+
 }  // namespace
 
 Ledger make_ledger(const SideInput& a, const SideInput& b) {
@@ -121,7 +137,8 @@ Ledger make_ledger(const SideInput& a, const SideInput& b) {
   ledger.classes = classes_of(left.work, right.work);
   close_ledger(ledger);
   note_intervals(ledger, left, right);
-  write_sentences(ledger, further_facts(ledger, left, right, match, describe_settings(a, b)));
+  write_sentences(ledger, further_facts(ledger, left, right, match, describe_settings(a, b)),
+                  bounds_of(ledger, left, right, match));
   return ledger;
 }
 

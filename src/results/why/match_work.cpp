@@ -14,7 +14,8 @@ using logs::Phase;
 
 constexpr double k_same_count = 0.02, k_same_volume = 0.02;
 constexpr double k_same_ratio = 0.25;  // of a number of calls to the ratio of the micro-batches
-constexpr double k_known = 0.5;        // a part of the keys counts where both sides know it for this share of the time
+constexpr size_t k_fewest_factors = 8;
+constexpr double k_known = 0.5;  // a part of the keys counts where both sides know it for this share of the time
 
 bool is_product(KernelClass kernel_class) {
   return kernel_class == KernelClass::matmul || kernel_class == KernelClass::convolution ||
@@ -77,6 +78,7 @@ class Matcher {
           return WorkKey{key.kernel_class, {}, "", ""};
         },
         [this](const WorkKey& key, const Rows& rows) { pair_class(key, rows); });
+    match_.uniform_factor = find_uniform_factor();
     return std::move(match_);
   }
 
@@ -118,8 +120,12 @@ class Matcher {
     if (rows.a.empty() || rows.b.empty()) return;
     const Totals a = totals(a_, rows.a), b = totals(b_, rows.b);
     match_.paired_seconds += a.seconds + b.seconds;
+    if (a.seconds > 0 && b.seconds > 0 && a.calls > 0 && b.calls > 0)
+      factors_.push_back({std::log((b.seconds / b.calls) / (a.seconds / a.calls)), a.seconds + b.seconds});
     const double ratio = a.calls > 0 ? b.calls / a.calls : 1.0;
-    const bool counts = a.knows_operation && b.knows_operation && key.kernel_class != KernelClass::collective;
+    // Calls of unknown shapes may be of any size, where others have shapes.
+    const bool counts = a.knows_operation && b.knows_operation && key.kernel_class != KernelClass::collective &&
+                        (!known_.shapes || !key.shapes.empty());
     if (is_cut_otherwise(key, ratio)) return take(rows, Cause::micro_batches, Cause::micro_batches);
     if (!counts || is_near(ratio, 1.0, k_same_count)) return take(rows, cause_of(key.kernel_class), Cause::launch);
     split(rows, ratio, ratio, more_calls(key), cause_of(key.kernel_class));
@@ -155,10 +161,12 @@ class Matcher {
     if (is_product(key.kernel_class)) return same_work_ ? Cause::one_sided : Cause::work;
     return key.kernel_class == KernelClass::other ? Cause::unknown_kernels : Cause::one_sided;
   }
-  // Where the other side calls the same operation, with kernels of other classes, the host does not do more.
+  // A copy engine's work is launched within an operation that computes: where both sides call it, the host does no
+  // more.
   Cause lone_gap_cause(const WorkKey& key, const StepWork& other) const {
     const bool is_called = std::ranges::any_of(other.rows, [&](const WorkRow& row) {
-      return row.has_operation && row.key.operation == key.operation && row.key.shapes == key.shapes;
+      return row.has_operation && row.key.operation == key.operation &&
+             (row.key.shapes == key.shapes || key.kernel_class == KernelClass::copy);
     });
     if (is_called) return Cause::launch;
     const Cause cause = lone_cause(key);
@@ -248,7 +256,24 @@ class Matcher {
     return found > 0.5 * all ? std::optional(std::exp(log_sum / found)) : std::nullopt;
   }
 
+  // Half of the time of matched calls changes by nearly the same factor.
+  std::optional<double> find_uniform_factor() {
+    std::ranges::sort(factors_);
+    double all = 0, sum = 0;
+    for (const auto& [factor, seconds] : factors_) all += seconds;
+    std::array<double, 3> quartiles = {};
+    size_t next = 0;
+    for (const auto& [factor, seconds] : factors_) {
+      sum += seconds;
+      while (next < quartiles.size() && sum >= 0.25 * static_cast<double>(next + 1) * all) quartiles[next++] = factor;
+    }
+    const double middle = quartiles[1];
+    const bool is_alike = quartiles[2] - quartiles[0] <= std::max(0.02, std::abs(middle));
+    return factors_.size() >= k_fewest_factors && is_alike ? std::optional(std::exp(middle)) : std::nullopt;
+  }
+
   const StepWork &a_, &b_;
+  std::vector<std::pair<double, double>> factors_;  // log of B's time of a call over A's, seconds of both
   Known known_;
   std::vector<char> taken_a_, taken_b_;
   bool same_work_ = true;

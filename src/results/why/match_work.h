@@ -29,6 +29,9 @@ struct SettingsDifference {
 struct WorkMatch {
   std::vector<WorkShare> shares;
   std::optional<double> micro_batches;  // micro-batches of B over those of A, where the work is cut otherwise
+  // Times of B over those of A of the same calls, where all kinds of them differ alike: the processor is another,
+  // slower or shared with other programs.
+  std::optional<double> uniform_factor;
   double paired_seconds = 0,
          all_seconds = 0;  // of both sides' compute: with a counterpart of the same shapes or volume
 };

@@ -23,7 +23,7 @@ double mean_of(const std::vector<double>& values) { return values.empty() ? 0.0 
 void for_each_series(StepWork& work, const std::function<void(std::vector<double>&)>& visit) {
   visit(work.step_seconds), visit(work.after_mark);
   for (auto& each : work.moments) visit(each);
-  for (WorkRow& row : work.rows) visit(row.seconds), visit(row.gap_seconds);
+  for (WorkRow& row : work.rows) visit(row.seconds), visit(row.gap_seconds), visit(row.long_seconds);
 }
 
 // Leaves out the recorded steps that are outliers, and returns them.
@@ -36,6 +36,14 @@ std::vector<size_t> drop_outliers(StepWork& work) {
       series.erase(series.begin() + static_cast<std::ptrdiff_t>(*each));
   });
   return outliers;
+}
+
+// What the device does after a step's mark is spread over the steps; over the remaining ones it is another share.
+void close_work(StepWork& work) {
+  double sum = 0;
+  for (const auto& each : work.moments) sum += mean_of(each);
+  for (const WorkRow& row : work.rows) sum += row.mean_seconds() + mean_of(row.gap_seconds) + mean_of(row.long_seconds);
+  work.after_mark.assign(work.step_seconds.size(), sum - mean_of(work.step_seconds));
 }
 
 struct SteadySteps {
@@ -120,6 +128,7 @@ std::string device_name(const SideInput& input, const logs::Trace& trace) {
 void apply_times(Side& side, const SideInput& input) {
   const std::vector<double> recorded = side.work.step_seconds;
   const std::vector<size_t> outliers = drop_outliers(side.work);
+  if (!outliers.empty()) close_work(side.work);
   const double recorded_typical = mean_of(side.work.step_seconds);
   const std::optional<SteadySteps> steady = steady_steps(input.result);
   side.facts.recorded_step_seconds = mean_of(recorded);
@@ -141,21 +150,28 @@ void apply_times(Side& side, const SideInput& input) {
   set_interval(side, steady, recorded);
 }
 
-StepWork work_of_rank(const SideInput& input, size_t rank, const RankWaiting* waiting) {
-  const auto has_phase = [](const logs::HostEvent& event) { return event.phase != logs::Phase::unknown; };
-  const logs::Trace& given = input.ranks[rank];
-  if (!given.host_events.empty() && std::ranges::none_of(given.host_events, has_phase)) {
-    logs::Trace trace = given;  // of whom nobody has found the phases yet
-    logs::find_phases(trace);
-    if (std::ranges::any_of(trace.host_events, has_phase)) {
-      const StepPieces cut = cut_steps(trace, waiting, input.label);
-      check_pieces(trace, cut, input.label);
-      return collect_work(trace, cut);
-    }
+// A reader knows the phases that the trace states; the others follow from names and nesting.
+bool lacks_phases(const logs::Trace& trace) {
+  size_t operations = 0, unknown = 0;
+  for (const logs::HostEvent& event : trace.host_events) {
+    if (event.kind != logs::HostEventKind::operation) continue;
+    ++operations;
+    unknown += event.phase == logs::Phase::unknown ? 1 : 0;
   }
-  const StepPieces cut = cut_steps(given, waiting, input.label);
-  check_pieces(given, cut, input.label);
-  return collect_work(given, cut);
+  return 2 * unknown > operations;
+}
+
+StepWork work_of(const logs::Trace& trace, const RankWaiting* waiting, const std::string& label) {
+  const StepPieces cut = cut_steps(trace, waiting, label);
+  check_pieces(trace, cut, label);
+  return collect_work(trace, cut);
+}
+
+StepWork work_of_rank(const SideInput& input, size_t rank, const RankWaiting* waiting) {
+  if (!lacks_phases(input.ranks[rank])) return work_of(input.ranks[rank], waiting, input.label);
+  logs::Trace trace = input.ranks[rank];
+  logs::find_phases(trace);
+  return work_of(trace, waiting, input.label);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "trace/host_summary.h"
 #include "why/host_states.h"
 #include "why/sweep.h"
 
@@ -54,7 +55,7 @@ std::vector<KernelClass> classes_on_processor(const Trace& trace) {
   classes.reserve(trace.host_events.size());
   for (const logs::HostEvent& event : trace.host_events) {
     std::optional<KernelClass>& each = known[event.name];
-    if (!each) each = logs::classify_operation(trace.names[event.name]);
+    if (!each) each = logs::class_of_operation(trace, event.name);
     classes.push_back(event.collective != logs::k_none ? KernelClass::collective : *each);
   }
   return classes;
@@ -148,6 +149,25 @@ class GpuCutter {
   HostStates states_;
 };
 
+// Operations that make another view of a tensor or allocate one, and compute nothing.
+bool computes_nothing(std::string_view name) {
+  static constexpr auto k_names = std::to_array<std::string_view>(
+      {"view",    "as_strided", "empty",          "empty_strided", "empty_like",   "detach",
+       "detach_", "t",          "transpose",      "permute",       "reshape",      "expand",
+       "select",  "slice",      "unsqueeze",      "squeeze",       "alias",        "unbind",
+       "split",   "chunk",      "narrow",         "_unsafe_view",  "resolve_conj", "resolve_neg",
+       "resize_", "set_",       "_reshape_alias", "unflatten",     "flatten",      "expand_as",
+       "view_as", "is_nonzero"});
+  if (name.starts_with("aten::")) name.remove_prefix(6);
+  return std::ranges::find(k_names, name) != k_names.end();
+}
+
+// "gloo:all_reduce": a range on a thread of the communication library, while others wait for it.
+bool runs_beside(const Trace& trace, const StepPieces& cut, uint32_t event) {
+  return trace.host_events[event].kind == logs::HostEventKind::annotation &&
+         cut.classes[event] == KernelClass::collective;
+}
+
 class ProcessorCutter {
  public:
   ProcessorCutter(const Trace& trace, StepPieces& cut, const RankWaiting* waiting)
@@ -157,6 +177,8 @@ class ProcessorCutter {
     std::vector<SweepItem> items;
     for (const OperationStretch& each : innermost_operations(trace_))
       items.push_back({each.span, each.event, rank(each)});
+    for (uint32_t i = 0; i < trace_.host_events.size(); ++i)
+      if (runs_beside(trace_, cut_, i)) items.push_back({trace_.host_events[i].span, i, k_collective_rank});
     sweep(std::move(items), whole(cut_.windows),
           {[this](const Span& span, const SweepItem& item) { take(span, item); },
            [this](const Span& gap, const SweepItem* next) {
@@ -166,11 +188,12 @@ class ProcessorCutter {
   }
 
  private:
-  // An operation around others does nothing itself: its own time is the host's.
+  // An operation around others does nothing itself, nor does a view: its own time is the host's.
   uint8_t rank(const OperationStretch& stretch) const {
     const KernelClass kernel_class = cut_.classes[stretch.event];
     if (trace_.host_events[stretch.event].phase == logs::Phase::data) return k_data_rank;
-    if (kernel_class == KernelClass::other && stretch.encloses) return k_enclosing_rank;
+    const std::string& name = trace_.names[trace_.host_events[stretch.event].name];
+    if (kernel_class == KernelClass::other && (stretch.encloses || computes_nothing(name))) return k_enclosing_rank;
     return rank_of(kernel_class);
   }
 
@@ -203,7 +226,7 @@ void measure_device(const Trace& trace, StepPieces& cut) {
         collectives.push_back(trace.events[i].span);
   } else {
     for (size_t i = 0; i < trace.host_events.size(); ++i)
-      if (trace.host_events[i].kind == logs::HostEventKind::operation && cut.classes[i] == KernelClass::collective)
+      if (trace.host_events[i].kind <= logs::HostEventKind::annotation && cut.classes[i] == KernelClass::collective)
         collectives.push_back(trace.host_events[i].span);
   }
   cut.hidden_communication = measure(clip(logs::unite(std::move(collectives)), whole(cut.windows)));

@@ -84,19 +84,28 @@ class TermAdder {
     to.details.push_back(std::move(detail));
   }
 
-  // The Python and the launch before work that only one side does belong to that work.
+  // The Python and the launch before work that only one side does belong to that work. A long gap is rather an event of
+  // its own, unless it comes again with each micro-batch or recomputation.
   void add_gaps(const WorkShare& share) {
     const WorkRow *a = row(a_, share.a_row), *b = row(b_, share.b_row);
-    const double a_seconds = a == nullptr ? 0.0 : mean_of(a->gap_seconds);
-    const double b_seconds = b == nullptr ? 0.0 : mean_of(b->gap_seconds);
+    const WorkKey& key = (b != nullptr ? b : a)->key;
+    const bool repeats = share.gap_cause == Cause::micro_batches || key.phase == logs::Phase::recompute;
+    add_gaps(share.gap_cause, &WorkRow::gap_seconds, share, "host and launch before each operation");
+    add_gaps(repeats ? share.gap_cause : Cause::launch, &WorkRow::long_seconds, share,
+             "host, more than 1 ms before " + describe_key(key));
+  }
+
+  void add_gaps(Cause cause, std::vector<double> WorkRow::*series, const WorkShare& share, const std::string& launch) {
+    const WorkRow *a = row(a_, share.a_row), *b = row(b_, share.b_row);
+    const double a_seconds = a == nullptr ? 0.0 : mean_of(a->*series);
+    const double b_seconds = b == nullptr ? 0.0 : mean_of(b->*series);
     if (a_seconds == 0 && b_seconds == 0) return;
-    TermSeries& to = term(share.gap_cause);
-    if (a != nullptr) add_times(to.a, a->gap_seconds, share.a_gap_factor);
-    if (b != nullptr) add_times(to.b, b->gap_seconds, share.b_gap_factor);
+    TermSeries& to = term(cause);
+    if (a != nullptr) add_times(to.a, a->*series, share.a_gap_factor);
+    if (b != nullptr) add_times(to.b, b->*series, share.b_gap_factor);
     to.a_seconds += a_seconds, to.b_seconds += b_seconds;
-    const std::string what = share.gap_cause == Cause::launch
-                                 ? "host and launch before each operation"
-                                 : "host and launch before " + describe_key((b != nullptr ? b : a)->key);
+    const std::string what =
+        cause == Cause::launch ? launch : "host and launch before " + describe_key((b != nullptr ? b : a)->key);
     to.details.push_back({what, share.b_gap_factor * b_seconds - share.a_gap_factor * a_seconds, a_seconds, b_seconds,
                           std::nullopt, std::nullopt});
   }

@@ -34,6 +34,7 @@ class WorkCollector {
   }
 
   StepWork collect() {
+    work_.on_gpu = cut_.device.has_value();
     for (const StepWindow& window : cut_.windows)
       work_.step_seconds.push_back(static_cast<double>(window.length) * k_seconds);
     add_after_mark();
@@ -59,14 +60,17 @@ class WorkCollector {
       if (window.begin >= piece.span.end) return;
       const int64_t inside = std::min(window.end, piece.span.end) - std::max(window.begin, piece.span.begin);
       if (inside > 0)
-        add({piece.span, moment_in(piece, window), piece.event}, step, static_cast<double>(inside) * k_seconds);
+        add({piece.span, moment_in(piece, step), piece.event}, step, static_cast<double>(inside) * k_seconds);
     }
   }
 
-  static Moment moment_in(const Piece& piece, const logs::Span& window) {
+  // A long gap before the first or after the last work of a step is that of the step, not of an operation.
+  Moment moment_in(const Piece& piece, size_t step) {
+    if (piece.moment <= Moment::copy) worked_ = step;
+    if (piece.moment == Moment::host && piece.event == logs::k_none) return Moment::last;
     if (piece.moment != Moment::host || piece.span.length() <= k_short_gap) return piece.moment;
-    if (piece.span.begin <= window.begin) return Moment::first;
-    return piece.span.end >= window.end ? Moment::last : Moment::host;
+    if (worked_ != step) return Moment::first;
+    return piece.span.end >= cut_.windows[step].span.end ? Moment::last : Moment::host;
   }
 
   void add(const Piece& piece, size_t step, double seconds) {
@@ -75,8 +79,9 @@ class WorkCollector {
     const bool is_gap = piece.moment == Moment::host || piece.moment == Moment::latency;
     if (is_work)
       row(piece.event).seconds[step] += seconds;
-    else if (is_gap && piece.event != logs::k_none && piece.span.length() <= k_short_gap)
-      row(piece.event).gap_seconds[step] += seconds;
+    else if (is_gap && piece.event != logs::k_none)
+      (piece.span.length() <= k_short_gap ? row(piece.event).gap_seconds : row(piece.event).long_seconds)[step] +=
+          seconds;
     else
       work_.moments[static_cast<size_t>(piece.moment)][step] += seconds;
   }
@@ -136,6 +141,7 @@ class WorkCollector {
       row.key = std::move(key);
       row.seconds.assign(steps_, 0.0);
       row.gap_seconds.assign(steps_, 0.0);
+      row.long_seconds.assign(steps_, 0.0);
       row.has_operation = launcher != logs::k_none;
       if (row.has_operation && trace_.host_events[launcher].flops > 0)
         volumes_.push_back(static_cast<double>(trace_.host_events[launcher].flops) / 2.0);
@@ -154,7 +160,9 @@ class WorkCollector {
     const double steps = static_cast<double>(steps_);
     for (uint32_t i = 0; i < events; ++i) {
       if (cut_.device && trace_.events[i].device != *cut_.device) continue;
-      if (!cut_.device && trace_.host_events[i].kind != logs::HostEventKind::operation) continue;
+      const bool is_range = !cut_.device && trace_.host_events[i].kind == logs::HostEventKind::annotation;
+      const bool is_operation = !cut_.device && trace_.host_events[i].kind == logs::HostEventKind::operation;
+      if (!cut_.device && !is_operation && !(is_range && cut_.classes[i] == KernelClass::collective)) continue;
       const logs::Span& span = cut_.device ? trace_.events[i].span : trace_.host_events[i].span;
       ClassSum& sum = work_.classes[static_cast<size_t>(cut_.classes[i])];
       if (cut_.device) sum.seconds += static_cast<double>(span.length()) * k_seconds / steps, sum.calls += 1.0 / steps;
@@ -186,6 +194,7 @@ class WorkCollector {
   std::map<WorkKey, size_t> by_key_;
   std::vector<double> volumes_;  // of a call, for each row
   std::vector<uint32_t> last_launcher_;
+  size_t worked_ = static_cast<size_t>(-1);  // the step in which something ran last
 };
 
 }  // namespace

@@ -23,10 +23,11 @@ struct WorkKey {
 // The work of one key in each step.
 struct WorkRow {
   WorkKey key;
-  std::vector<double> seconds;      // of each step: moments that belong to it
-  std::vector<double> gap_seconds;  // short gaps that it ended: Python and the launch before it
-  double calls = 0;                 // per step: of the operation, or kernels where the operation is unknown
-  double volume = 0;                // per step: multiplications of a product, else elements; 0: unknown
+  std::vector<double> seconds;       // of each step: moments that belong to it
+  std::vector<double> gap_seconds;   // short gaps that it ended: Python and the launch before it
+  std::vector<double> long_seconds;  // gaps of more than 1 ms that it ended, within a step
+  double calls = 0;                  // per step: of the operation, or kernels where the operation is unknown
+  double volume = 0;                 // per step: multiplications of a product, else elements; 0: unknown
   bool has_operation = false;
 
   double mean_seconds() const;
@@ -40,6 +41,7 @@ struct ClassSum {
 };
 
 struct StepWork {
+  bool on_gpu = false;
   std::vector<double> step_seconds;  // lengths of the marks
   std::vector<WorkRow> rows;
   MomentSeries moments;            // without what is in rows

@@ -120,29 +120,56 @@ TEST(NsysExport, ReadsReportsOfOtherVersions) {
   EXPECT_NE(graphs.notes.at(0).find("2 CUDA graphs"), std::string::npos);
 }
 
-TEST(NsysExport, KeepsProcessesApart) {
+// CUDA's numbers of the GPUs can differ from their own, here as on a node of Perlmutter.
+TEST(NsysExport, NamesGpusByTheNumbersOfCuda) {
+  const Trace trace = read_nsys_export(
+      sqlite_of(R"(CREATE TABLE TARGET_INFO_GPU (vmId INTEGER, id INTEGER, name TEXT, cuDevice INTEGER);
+                   INSERT INTO TARGET_INFO_GPU VALUES (1, 0, 'A100 of 80 GB', 3), (1, 3, 'A100 of 40 GB', 0);
+                   CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, "end" INTEGER, deviceId INTEGER);
+                   INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (10, 20, 0);)"),
+      "r.sqlite", TraceContent::gpu);
+  EXPECT_EQ(trace.events.at(0).device, 0);
+  EXPECT_EQ(trace.device_names.at(0), "A100 of 40 GB");
+}
+
+// As several ranks of a machine: each sees its own GPU as the first, and numbers its calls from 1.
+std::string two_processes() {
   const int64_t second = int64_t{200} << 24;
-  const Trace trace = read_nsys_export(report(fmt::format(
-                                           R"(INSERT INTO TARGET_INFO_GPU VALUES (0, 4, 'NVIDIA H100 80GB HBM3');
-             INSERT INTO TARGET_INFO_CUDA_DEVICE VALUES (4, 0, 200, 'GPU-2');
-             INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (10, 20, 0, 1, 7, 11, {0}, 1, 2), 
-               (30, 40, 0, 1, 7, 11, {1}, 1, 2);
-             INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (1, 2, 0, {0}, 11, 3), (3, 4, 0, {1}, 11, 3);
-             INSERT INTO NVTX_EVENTS VALUES (0, 50, 59, 'step', {0}, NULL), (0, 60, 59, NULL, {1}, 4);)",
-                                           k_process, second)),
-                                       "r.sqlite", TraceContent::everything);
+  return report(fmt::format(
+      R"(INSERT INTO TARGET_INFO_GPU VALUES (0, 4, 'NVIDIA H100 80GB HBM3');
+         INSERT INTO TARGET_INFO_CUDA_DEVICE VALUES (4, 0, 200, 'GPU-2');
+         INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (10, 20, 0, 1, 7, 11, {0}, 1, 2),
+           (30, 40, 0, 1, 7, 11, {1}, 1, 2);
+         INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (1, 2, 0, {0}, 11, 3), (3, 4, 0, {1}, 11, 3);
+         INSERT INTO NVTX_EVENTS VALUES (0, 50, 59, 'step', {0}, NULL), (0, 60, 59, NULL, {1}, 4);)",
+      k_process, second));
+}
+
+TEST(NsysExport, KeepsProcessesApart) {
+  const Trace trace = read_nsys_export(two_processes(), "r.sqlite", TraceContent::everything);
   ASSERT_EQ(trace.events.size(), 2u);
   EXPECT_EQ(trace.events[0].device, 3);
   EXPECT_EQ(trace.events[1].device, 4);
   EXPECT_EQ(trace.events[0].launched, 2);
   EXPECT_EQ(trace.events[1].launched, 4);
-  ASSERT_EQ(trace.marks.size(), 1u);  // "step" of the first; the other's has a number
+  ASSERT_EQ(trace.marks.size(), 1u);  // of the first
   EXPECT_EQ(trace.marks[0].step, 0);
   EXPECT_NE(trace.notes.at(0).find("2 processes used a GPU"), std::string::npos);
 }
 
+TEST(NsysExport, ReadsEachProcessAlone) {
+  const auto traces = read_nsys_processes(two_processes(), "r.sqlite", TraceContent::everything);
+  ASSERT_EQ(traces.size(), 2u);
+  EXPECT_EQ(traces[1].events.at(0).device, 4);
+  EXPECT_EQ(traces[1].events[0].launched, 4);
+  EXPECT_EQ(traces[1].marks.at(0).step, 7);
+  EXPECT_TRUE(traces[1].notes.empty());
+  EXPECT_EQ(read_nsys_processes(one_step(), "r.sqlite", TraceContent::gpu).size(), 1u);
+}
+
 TEST(NsysExport, TrustsNoBytes) {
   EXPECT_NE(refusal(sqlite_of("CREATE TABLE a (b)")).find("no report of Nsight Systems"), std::string::npos);
+  EXPECT_NE(refusal(sqlite_of("CREATE TABLE rocpd_string_1 (id, string)")).find("rocpd convert"), std::string::npos);
   EXPECT_NE(refusal(one_step().substr(0, 5000)).find("cannot be read"), std::string::npos);
   std::string damaged = one_step();
   for (size_t at = 4096; at < damaged.size(); at += 7) damaged[at] = '\xff';

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <zlib.h>
+#include <zstd.h>
 
 #include <stdexcept>
 #include <string>
@@ -39,5 +40,11 @@ inline std::string deflate_bytes(std::string_view text, int window_bits) {
   return out;
 }
 inline std::string gzip_bytes(std::string_view text) { return deflate_bytes(text, 15 + 16); }
+
+inline std::string zstd_bytes(std::string_view text) {
+  std::string packed(ZSTD_compressBound(text.size()), '\0');
+  packed.resize(ZSTD_compress(packed.data(), packed.size(), text.data(), text.size(), 3));
+  return packed;
+}
 
 }  // namespace tprimat::logs

@@ -149,6 +149,26 @@ TEST_P(Causes, OneSlowStepInFive) {
   EXPECT_GT(found.gap_seconds, 1e-3);
 }
 
+// Rank 1 takes longer for a product, so rank 0 waits in the all-reduce.
+TEST_P(Causes, ALateRank) {
+  const auto ranks = [](int64_t late) {
+    SideInput input;
+    SampleStep waiting = sample_step(), longer = sample_step();
+    waiting[6].device += late, longer[2].device += late;
+    for (const SampleStep* step : {&waiting, &longer}) {
+      input.ranks.push_back(sample_trace(*step, 3, GetParam()));
+      input.ranks.back().rank = static_cast<int64_t>(input.ranks.size()) - 1;
+    }
+    return input;
+  };
+  SideInput even = ranks(0), uneven = ranks(200'000);
+  even.label = "A", uneven.label = "B";
+  const Ledger found = make_ledger(even, uneven);
+  expect_alone(found, Cause::waiting, 200e-6);
+  ASSERT_EQ(found.findings.size(), 1u);
+  EXPECT_NE(found.findings[0].find("rank 1 is late by 0.200 ms: aten::addmm"), std::string::npos) << found.findings[0];
+}
+
 TEST(GpuCauses, AKernelOfNoKnownClass) {
   SampleStep step = sample_step();
   step.push_back({"my::op", "zzz", "", 90'000});

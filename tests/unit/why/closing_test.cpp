@@ -64,7 +64,7 @@ double total(const StepWork& work) {
     sum += factor * std::accumulate(series.begin(), series.end(), 0.0) / static_cast<double>(series.size());
     for (const double value : series) EXPECT_GE(value, 0.0);
   };
-  for (const WorkRow& row : work.rows) add(row.seconds, 1), add(row.gap_seconds, 1);
+  for (const WorkRow& row : work.rows) add(row.seconds, 1), add(row.gap_seconds, 1), add(row.long_seconds, 1);
   for (const auto& series : work.moments) add(series, 1);
   add(work.after_mark, -1);
   return sum;

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include <cstdio>
+#include <algorithm>
 
 #include "example_data.h"
 #include "why/make_ledger.h"
@@ -38,25 +38,6 @@ double class_milliseconds(const Ledger& ledger, KernelClass kernel_class) {
   return sum;
 }
 
-void print(const Ledger& ledger) {
-  printf("%s -> %s: %.3f to %.3f ms, gap %.3f\n", ledger.a.label.c_str(), ledger.b.label.c_str(),
-         ledger.a.step_seconds * 1e3, ledger.b.step_seconds * 1e3, ledger.gap_seconds * 1e3);
-  for (const LedgerTerm& term : ledger.terms) {
-    printf("  %-16s %9.3f [%8.3f %8.3f]  %8.3f %8.3f\n", std::string(enum_name(term.cause)).c_str(), term.seconds * 1e3,
-           term.low.value_or(0) * 1e3, term.high.value_or(0) * 1e3, term.a_seconds * 1e3, term.b_seconds * 1e3);
-    if (getenv("DETAILS"))
-      for (const LedgerDetail& d : term.details)
-        printf("       %9.3f  %8.3f (%g) %8.3f (%g) %s\n", d.seconds * 1e3, d.a_seconds.value_or(0) * 1e3,
-               d.a_calls.value_or(0), d.b_seconds.value_or(0) * 1e3, d.b_calls.value_or(0),
-               d.what.substr(0, 150).c_str());
-  }
-  for (const LedgerClass& c : ledger.classes)
-    printf("  class %-12s %8.3f %8.3f  %g %g\n", std::string(enum_name(c.kernel_class)).c_str(), c.a_seconds * 1e3,
-           c.b_seconds * 1e3, c.a_calls, c.b_calls);
-  for (const std::string& text : ledger.findings) printf("  * %s\n", text.c_str());
-  for (const std::string& text : ledger.notes) printf("  - %s\n", text.c_str());
-}
-
 void expect_closed(const Ledger& ledger) {
   double sum = 0;
   for (const LedgerTerm& term : ledger.terms) sum += term.seconds;
@@ -66,7 +47,6 @@ void expect_closed(const Ledger& ledger) {
 
 Ledger read_pair(const std::string& a, const std::string& b) {
   const Ledger ledger = make_ledger(read_side(a), read_side(b));
-  print(ledger);
   expect_closed(ledger);
   return ledger;
 }
@@ -74,29 +54,53 @@ Ledger read_pair(const std::string& a, const std::string& b) {
 TEST_F(RealPairs, QwenIsFasterByItsElementwiseKernels) {
   const Ledger ledger = read_pair("tracelens_qwen05b/h100.json.gz", "tracelens_qwen05b/mi300x.json.gz");
   EXPECT_NEAR(ledger.gap_seconds * 1e3, -4.412, 0.001);
-  EXPECT_NEAR(milliseconds(ledger, Cause::products), 4.1, 0.3);
+  EXPECT_NEAR(milliseconds(ledger, Cause::products), 4.094, 0.25);
+  EXPECT_NEAR(milliseconds(ledger, Cause::attention), 1.840, 0.25);
+  EXPECT_NEAR(milliseconds(ledger, Cause::memory_bound), -8.3, 0.3);
+  EXPECT_NEAR(class_milliseconds(ledger, KernelClass::elementwise), -8.145, 0.05);
+  ASSERT_EQ(ledger.findings.size(), 3u);
+  EXPECT_TRUE(ledger.findings[0].starts_with("memory-bound operations: -8.4 ms")) << ledger.findings[0];
+  EXPECT_TRUE(ledger.findings[1].starts_with("matrix products: +4.3 ms")) << ledger.findings[1];
 }
 
 TEST_F(RealPairs, TimesformersHostIsLater) {
   const Ledger ledger = read_pair("tracelens_timesformer/h100.json.gz", "tracelens_timesformer/mi300x.json.gz");
   EXPECT_NEAR(ledger.gap_seconds * 1e3, 8.144, 0.001);
+  EXPECT_NEAR(milliseconds(ledger, Cause::memory_bound), -38.4, 1.0);
+  EXPECT_NEAR(milliseconds(ledger, Cause::launch), 46.3, 0.5);
+  EXPECT_NEAR(class_milliseconds(ledger, KernelClass::softmax), -26.925, 0.05);
+  const auto& details = ledger.terms[static_cast<size_t>(Cause::launch)].details;
+  EXPECT_EQ(details.front().what, "host before the first work of a step");
+  EXPECT_NEAR(details.front().seconds * 1e3, 50.6, 0.3);
 }
 
 TEST_F(RealPairs, VisionTransformerIsLaunchBound) {
   const Ledger ledger = read_pair("tracelens_vit_nsfw/h100.json.gz", "tracelens_vit_nsfw/mi300x.json.gz");
   EXPECT_NEAR(ledger.gap_seconds * 1e3, -0.441, 0.001);
+  EXPECT_LT(milliseconds(ledger, Cause::launch), -0.7);
+  EXPECT_GT(ledger.terms[static_cast<size_t>(Cause::launch)].a_seconds, 0.75 * ledger.a.step_seconds);
+  ASSERT_FALSE(ledger.findings.empty());
+  EXPECT_TRUE(ledger.findings[0].starts_with("idle device")) << ledger.findings[0];
 }
 
 TEST_F(RealPairs, ResnetWaitsForInput) {
   const Ledger ledger =
       read_pair("kineto_resnet50_workers/workers0.json.gz", "kineto_resnet50_workers/workers4.json.gz");
   EXPECT_NEAR(ledger.gap_seconds * 1e3, -35.137, 0.01);
+  EXPECT_NEAR(milliseconds(ledger, Cause::products), 0.563, 0.05);
+  EXPECT_LT(milliseconds(ledger, Cause::data), -34.0);
+  ASSERT_FALSE(ledger.findings.empty());
+  EXPECT_TRUE(ledger.findings[0].starts_with("waiting for input")) << ledger.findings[0];
 }
 
 TEST_F(RealPairs, DlrmHasSeveralCauses) {
   const Ledger ledger = read_pair("hta_dlrm/a100_rank3of8.json.gz", "hta_dlrm/v100_rank1of2.json.gz");
   EXPECT_NEAR(ledger.gap_seconds * 1e3, 46.576, 0.01);
   EXPECT_NEAR(class_milliseconds(ledger, KernelClass::matmul), 21.461, 0.1);
+  EXPECT_NEAR(milliseconds(ledger, Cause::products), 21.461, 0.5);
+  EXPECT_GT(milliseconds(ledger, Cause::memory_bound), 15.0);
+  EXPECT_GT(milliseconds(ledger, Cause::one_sided), 5.0);
+  EXPECT_EQ(ledger.findings.size(), 3u);
 }
 
 TEST_F(RealPairs, MoreThreadsOfRcclExposeCommunicationAndIdleTime) {
@@ -105,7 +109,6 @@ TEST_F(RealPairs, MoreThreadsOfRcclExposeCommunicationAndIdleTime) {
     return TotalsInput{threads, folder, logs::read_recorded_totals(folder)};
   };
   const Ledger ledger = make_totals_ledger(read("256thread"), read("512thread"));
-  print(ledger);
   expect_closed(ledger);
   EXPECT_NEAR(ledger.gap_seconds * 1e3, 2075.617, 0.01);
   EXPECT_NEAR(milliseconds(ledger, Cause::communication), 1239.814, 0.01);

@@ -49,11 +49,17 @@ class SampleTrace {
     return place->second;
   }
 
+  uint32_t collective(const std::string& operation) {
+    if (trace.collectives.empty()) trace.collectives.push_back({operation, "dp", 1 << 20, 2});
+    return 0;
+  }
+
   void host_event(const logs::Span& span, const std::string& what, logs::HostEventKind kind, logs::Phase phase,
                   const std::string& its_shapes = "") {
     logs::HostEvent event;
     event.span = span, event.name = name(what), event.kind = kind, event.phase = phase;
     event.shapes = shapes(its_shapes);
+    if (what.starts_with("c10d::")) event.collective = collective(what);
     trace.host_events.push_back(event);
   }
 
@@ -69,6 +75,7 @@ class SampleTrace {
     const int64_t begin = std::max(now_ + 1'000, device_free_);
     event.span = {begin, begin + each.device}, event.name = name(each.kernel), event.stream = 7;
     event.launcher = static_cast<uint32_t>(trace.host_events.size() - 1), event.launched = now_;
+    event.collective = trace.host_events.back().collective;
     trace.events.push_back(event);
     device_free_ = event.span.end;
   }

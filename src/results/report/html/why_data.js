@@ -27,3 +27,9 @@ function groupColour(group) {
   const pair = groupColours[group] ?? groupColours.other;
   return pair[isDark() ? 1 : 0];
 }
+
+// Black or white, whichever is easier to read on that colour.
+function textColour(background) {
+  const [red, green, blue] = [1, 3, 5].map((at) => parseInt(background.slice(at, at + 2), 16));
+  return 0.299 * red + 0.587 * green + 0.114 * blue > 140 ? "#000" : "#fff";
+}

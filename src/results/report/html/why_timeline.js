@@ -63,7 +63,7 @@ function drawName(context, lane, side, span, left, wide, top) {
   const letters = Math.floor((wide - (begin - left) - 8) / 6.2);
   const text = lane.title === "phases" ? side.groups[span.group] : side.names[span.name];
   if (letters < 6) return;
-  context.fillStyle = isDark() ? "#000" : "#fff";
+  context.fillStyle = textColour(groupColour(side.groups[span.group]));
   context.fillText(text.slice(0, letters), begin + 4, top + laneHeight * 0.68);
 }
 
