@@ -20,7 +20,7 @@ COMMANDS = {
     "run": {"dry-run"},
     "extract": {"list-formats", "follow"},
     "compare": {"history", "metric", "last", "markdown", "csv"},
-    "why": {"all", "what-if", "probe"},
+    "why": {"all"},
     "plan": {"yaml", "validate", "calibrate", "fit", "output", "rows", "folds", "folds-by", "intervals"},
     "estimate": {"flops", "memory", "validate"},
     "probe": {"collectives"},
