@@ -134,7 +134,7 @@ std::optional<CollectiveCall> collective_of_gloo(const KinetoEvent& event) {
   each_string(event.raw(EventField::types), [&](std::string_view name) {
     if (type == nullptr) type = find_type(name);
   });
-  constexpr int64_t k_most_bytes = int64_t{1} << 31;  // products of two stay within the type
+  constexpr int64_t k_max_bytes = int64_t{1} << 31;  // products of two stay within the type
   const std::string_view shapes = event.raw(EventField::shapes);
   int64_t elements = type == nullptr ? 0 : type->bytes, number = -1;
   for (const char c : shapes) {
@@ -143,7 +143,7 @@ std::optional<CollectiveCall> collective_of_gloo(const KinetoEvent& event) {
     } else if (number >= 0) {
       elements *= number, number = -1;
     }
-    if (elements > k_most_bytes || number > k_most_bytes) return std::nullopt;
+    if (elements > k_max_bytes || number > k_max_bytes) return std::nullopt;
     if (c == ']') break;
   }
   call.bytes = shapes.empty() ? 0 : elements;

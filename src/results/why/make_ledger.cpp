@@ -14,6 +14,8 @@
 namespace tprimat::results {
 namespace {
 
+constexpr double k_share_on_processors = 0.03;  // of a step
+
 // Micro-batches of B over those of A, where the runs state both and each rank trains the same tokens per step.
 SettingsDifference settings_of(const SideInput& a, const SideInput& b) {
   if (!a.result || !b.result) return {};
@@ -68,9 +70,9 @@ LedgerTerm term_of(Cause cause, TermSeries series) {
 }
 
 void add_outliers(LedgerTerm& term, const Side& a, const Side& b) {
-  term.seconds = b.outliers - a.outliers;
-  term.a_seconds = a.outliers, term.b_seconds = b.outliers;
-  term.low = term.high = std::nullopt;
+  term.seconds += b.outliers - a.outliers;
+  term.a_seconds += a.outliers, term.b_seconds += b.outliers;
+  if (a.outliers != 0 || b.outliers != 0) term.low = term.high = std::nullopt;
   for (const Side* side : {&a, &b})
     if (!side->outlier_steps.empty())
       term.details.push_back({fmt::format("{} of {}: {} slow steps", side == &a ? "A" : "B", side->facts.label,
@@ -104,15 +106,24 @@ void note_intervals(Ledger& ledger, const Side& a, const Side& b) {
   }
 }
 
-// On processors: how much longer everything takes in B, beyond the 2 % that two runs differ by.
-std::optional<double> note_uniform(Ledger& ledger, const Side& a, const Side& b, const WorkMatch& match) {
-  if (a.work.on_gpu || b.work.on_gpu || !match.uniform_factor) return std::nullopt;
-  if (std::abs(*match.uniform_factor - 1.0) < 0.02) return std::nullopt;
+// Processors are shared with other programs: a note says where everything takes longer in B.
+FindingBounds bounds_of(Ledger& ledger, const Side& a, const Side& b, const WorkMatch& match) {
+  FindingBounds bounds;
+  if (a.work.on_gpu || b.work.on_gpu) return bounds;
+  bounds.share_of_step = k_share_on_processors;
+  const auto stalls = [](const Side& side) { return mean(side.work.moments[static_cast<size_t>(Moment::stall)]); };
+  bounds.stalls = stalls(b) - stalls(a);
+  if (std::abs(bounds.stalls) >= bounds.share_of_step * std::min(a.typical, b.typical))
+    ledger.notes.push_back(
+        fmt::format("operations stood still for {} per step in A and {} in B, because other programs ran",
+                    format_duration(stalls(a)), format_duration(stalls(b))));
+  if (!match.uniform_factor || std::abs(*match.uniform_factor - 1.0) < 0.02) return bounds;
+  bounds.uniform = match.uniform_factor;
   ledger.notes.push_back(
       fmt::format("operations of all kinds take {} times as long in B: its processor is {} or shared otherwise with "
                   "other programs",
                   format_significant(*match.uniform_factor, 3), *match.uniform_factor > 1 ? "slower" : "faster"));
-  return match.uniform_factor;
+  return bounds;
 }
 
 }  // namespace
@@ -133,7 +144,7 @@ Ledger make_ledger(const SideInput& a, const SideInput& b) {
   close_ledger(ledger);
   note_intervals(ledger, left, right);
   write_sentences(ledger, further_facts(ledger, left, right, match, describe_settings(a, b)),
-                  note_uniform(ledger, left, right, match));
+                  bounds_of(ledger, left, right, match));
   return ledger;
 }
 

@@ -9,8 +9,7 @@ namespace tprimat::results {
 namespace {
 
 constexpr size_t k_max_findings = 3;
-constexpr double k_share_of_gap = 0.10;   // a smaller term is no finding
-constexpr double k_share_of_step = 0.01;  // nor is one below this share of a step
+constexpr double k_share_of_gap = 0.10;  // a smaller term is no finding
 
 std::string milliseconds(double seconds) {
   return fmt::format("{:+.{}f} ms", seconds * 1e3, std::abs(seconds) < 1e-3 ? 3 : std::abs(seconds) < 0.1 ? 1 : 0);
@@ -104,7 +103,9 @@ std::string late_rank_text(const Side& side) {
 }
 
 // Of the term, what is not the processor's.
-double beyond_uniform(const LedgerTerm& term, std::optional<double> uniform) {
+double beyond_uniform(const LedgerTerm& term, const FindingBounds& bounds) {
+  if (term.cause == Cause::outliers) return term.seconds - bounds.stalls;
+  const std::optional<double>& uniform = bounds.uniform;
   const bool by_speed = term.cause == Cause::products || term.cause == Cause::attention ||
                         term.cause == Cause::memory_bound || term.cause == Cause::launch;
   return uniform && by_speed ? term.seconds - (*uniform - 1.0) * term.a_seconds : term.seconds;
@@ -112,16 +113,16 @@ double beyond_uniform(const LedgerTerm& term, std::optional<double> uniform) {
 
 }  // namespace
 
-bool is_finding(const Ledger& ledger, const LedgerTerm& term, std::optional<double> uniform) {
+bool is_finding(const Ledger& ledger, const LedgerTerm& term, const FindingBounds& bounds) {
   const auto is_noise = [](const std::optional<double>& low, const std::optional<double>& high) {
     return low && high && *low <= 0 && *high >= 0;
   };
   if (term.cause == Cause::unexplained || is_noise(ledger.low, ledger.high) || is_noise(term.low, term.high))
     return false;
   const double step = std::min(ledger.a.step_seconds, ledger.b.step_seconds),
-               size = std::abs(beyond_uniform(term, uniform));
-  return size >= k_share_of_step * step && size >= k_share_of_gap * std::abs(ledger.gap_seconds) &&
-         std::abs(ledger.gap_seconds) >= k_share_of_step * step;
+               size = std::abs(beyond_uniform(term, bounds));
+  return size >= bounds.share_of_step * step && size >= k_share_of_gap * std::abs(ledger.gap_seconds) &&
+         std::abs(ledger.gap_seconds) >= bounds.share_of_step * step;
 }
 
 std::map<Cause, std::string> further_facts(const Ledger& ledger, const Side& a, const Side& b, const WorkMatch& match,
@@ -135,10 +136,10 @@ std::map<Cause, std::string> further_facts(const Ledger& ledger, const Side& a, 
   return facts;
 }
 
-void write_sentences(Ledger& ledger, const std::map<Cause, std::string>& more, std::optional<double> uniform) {
+void write_sentences(Ledger& ledger, const std::map<Cause, std::string>& more, const FindingBounds& bounds) {
   std::vector<const LedgerTerm*> found;
   for (LedgerTerm& term : ledger.terms) {
-    if (!is_finding(ledger, term, uniform)) continue;
+    if (!is_finding(ledger, term, bounds)) continue;
     term.sentence = sentence_of(ledger, term);
     if (const auto further = more.find(term.cause); further != more.end()) term.sentence += further->second;
     term.remedy = remedy_of(term.cause, term.seconds > 0);

@@ -29,7 +29,9 @@ void for_each_series(StepWork& work, const std::function<void(std::vector<double
 // Leaves out the recorded steps that are outliers, and returns them.
 std::vector<size_t> drop_outliers(StepWork& work) {
   if (work.step_seconds.size() < k_min_steps_for_outliers) return {};
-  const std::vector<size_t> outliers = find_outliers(work.step_seconds);
+  std::vector<double> own = work.step_seconds;  // what other programs took is no property of a step
+  for (size_t i = 0; i < own.size(); ++i) own[i] -= work.moments[static_cast<size_t>(Moment::stall)][i];
+  const std::vector<size_t> outliers = find_outliers(own);
   if (outliers.empty()) return {};
   for_each_series(work, [&](std::vector<double>& series) {
     for (auto each = outliers.rbegin(); each != outliers.rend(); ++each)

@@ -24,6 +24,7 @@ enum class Moment : uint8_t {
   host,             // nothing ran; the host did anything else, mostly Python
   first,            // the same, before the first work of a step
   last,             // the same, after the last work of a step
+  stall,            // an operation of the processor stood still: other programs ran
   latency,          // nothing ran, though the next kernel had been launched
   idle              // nothing ran, and the trace does not tell why
 };

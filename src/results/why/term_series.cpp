@@ -37,6 +37,7 @@ class TermAdder {
     add_moments(Moment::host, Cause::launch, "host, gaps of more than 1 ms");
     add_moments(Moment::first, Cause::launch, "host before the first work of a step");
     add_moments(Moment::last, Cause::launch, "host after the last work of a step");
+    add_moments(Moment::stall, Cause::outliers, "operations that stood still: other programs ran");
     add_moments(Moment::collection, Cause::launch, "garbage collection");
     add_moments(Moment::latency, Cause::launch, "device, launched but not begun");
     add_moments(Moment::idle, Cause::launch, "idle, the trace does not tell why");

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
-#include <unordered_map>
+
+#include "stats/descriptive.h"
 
 namespace tprimat::results {
 namespace {
@@ -11,6 +12,9 @@ namespace {
 using logs::KernelClass;
 using logs::Trace;
 
+constexpr double k_stall_factor = 8;        // of the median of an operation's stretches,
+constexpr double k_shortest_stall = 1e6;    // ns
+constexpr size_t k_min_stretches = 8;       // that show a median
 constexpr int64_t k_short_gap = 1'000'000;  // ns; a longer one is an event of its own, not the cost of a launch
 constexpr double k_seconds = 1e-9;
 
@@ -38,6 +42,7 @@ class WorkCollector {
     for (const StepWindow& window : cut_.windows)
       work_.step_seconds.push_back(static_cast<double>(window.length) * k_seconds);
     add_after_mark();
+    if (!cut_.device) find_typical();
     for (const Piece& piece : cut_.pieces) add(piece);
     count();
     work_.busy_seconds = static_cast<double>(cut_.busy) * k_seconds / static_cast<double>(steps_);
@@ -64,6 +69,29 @@ class WorkCollector {
     }
   }
 
+  // Of each row, the median of its stretches; 0 where they are few.
+  void find_typical() {
+    std::vector<std::vector<double>> stretches;
+    for (const Piece& piece : cut_.pieces) {
+      if (piece.moment != Moment::compute) continue;
+      const size_t index = row_index(piece.event);
+      stretches.resize(std::max(stretches.size(), index + 1));
+      stretches[index].push_back(static_cast<double>(piece.span.length()));
+    }
+    for (const std::vector<double>& each : stretches)
+      typical_.push_back(each.size() < k_min_stretches ? 0.0 : median(each));
+  }
+
+  // Of a stretch that is far longer than its operation's others: the part beyond their median.
+  double stall_share(const Piece& piece) {
+    if (cut_.device || piece.moment != Moment::compute) return 0;
+    const size_t index = row_index(piece.event);
+    const double typical = index < typical_.size() ? typical_[index] : 0.0;
+    const double length = static_cast<double>(piece.span.length());
+    if (typical <= 0 || length < std::max(k_shortest_stall, k_stall_factor * typical)) return 0;
+    return 1.0 - typical / length;
+  }
+
   // A long gap before the first or after the last work of a step is that of the step, not of an operation.
   Moment moment_in(const Piece& piece, size_t step) {
     if (piece.moment <= Moment::copy) worked_ = step;
@@ -77,9 +105,11 @@ class WorkCollector {
     const bool is_work =
         piece.moment == Moment::compute || piece.moment == Moment::communication || piece.moment == Moment::copy;
     const bool is_gap = piece.moment == Moment::host || piece.moment == Moment::latency;
-    if (is_work)
-      row(piece.event).seconds[step] += seconds;
-    else if (is_gap && piece.event != logs::k_none)
+    if (is_work) {
+      const double stall = seconds * stall_share(piece);
+      row(piece.event).seconds[step] += seconds - stall;
+      work_.moments[static_cast<size_t>(Moment::stall)][step] += stall;
+    } else if (is_gap && piece.event != logs::k_none)
       (piece.span.length() <= k_short_gap ? row(piece.event).gap_seconds : row(piece.event).long_seconds)[step] +=
           seconds;
     else
@@ -194,6 +224,7 @@ class WorkCollector {
   std::map<WorkKey, size_t> by_key_;
   std::vector<double> volumes_;  // of a call, for each row
   std::vector<uint32_t> last_launcher_;
+  std::vector<double> typical_;              // ns, of a row
   size_t worked_ = static_cast<size_t>(-1);  // the step in which something ran last
 };
 

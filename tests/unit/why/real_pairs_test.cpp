@@ -71,7 +71,7 @@ TEST_F(RealPairs, TimesformersHostIsLater) {
   EXPECT_NEAR(class_milliseconds(ledger, KernelClass::softmax), -26.925, 0.05);
   const auto& details = ledger.terms[static_cast<size_t>(Cause::launch)].details;
   EXPECT_EQ(details.front().what, "host before the first work of a step");
-  EXPECT_NEAR(details.front().seconds * 1e3, 50.6, 0.3);
+  EXPECT_NEAR(details.front().seconds * 1e3, 50.6, 0.6);
 }
 
 TEST_F(RealPairs, VisionTransformerIsLaunchBound) {
