@@ -165,13 +165,16 @@ def compare(*paths: Path, **options: Unpack[CompareOptions]) -> ComparisonReport
     return read_answer(ComparisonReport, answer, "compare", fine=(FAILED, NO_VERDICT))
 
 
-def why(a: Path, b: Path, **options: Unpack[WhyOptions]) -> WhyReport:
-    """Why B's step takes longer than A's: `why("old.json", "new.json").terms`. The terms' seconds add up to the gap.
+def why(a: Path, b: Path | None = None, **options: Unpack[WhyOptions]) -> WhyReport:
+    """Why B's step takes longer than A's: `why("old.json", "new.json").largest`. The terms' seconds add up to the gap.
 
-    A side is a result with a profile, a trace, or a folder with one trace per rank."""
+    A side is a result with a profile, a trace, or a folder with one trace per rank. One side alone needs
+    `against="planner"` or `"roofline"`."""
     from tprimat._generated.why import WhyReport
 
-    sides = [write_path("a", a), write_path("b", b)]
+    if b is None and "against" not in options:
+        raise InputError(Problem("needs two sides, and one is given", "b", 'name b, or add against="planner"'))
+    sides = [write_path(name, each) for name, each in (("a", a), ("b", b)) if each is not None]
     return read_answer(WhyReport, ask("why", sides, options), "why")
 
 

@@ -34,9 +34,8 @@ suite::ProfileRequest profile_request_of(const ProfileOptions& options) {
   if (options.profiler == "auto") return request;
   request.profiler = parse_enum<Profiler>(options.profiler);
   if (!request.profiler)
-    throw Error(
-        Problem{"'" + options.profiler.substr(0, 64) + "' is not one of auto, " + enum_choices<Profiler>(),
-                "--profiler", suggest_word(options.profiler, names_of<Profiler>())});
+    throw Error(Problem{"'" + options.profiler.substr(0, 64) + "' is not one of auto, " + enum_choices<Profiler>(),
+                        "--profiler", suggest_word(options.profiler, names_of<Profiler>())});
   return request;
 }
 

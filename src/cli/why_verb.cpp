@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/files.h"
 #include "base/log.h"
 #include "cli/session_config.h"
 #include "cli/verbs.h"
@@ -22,6 +23,7 @@
 #include "result/peak.h"
 #include "text/json_fields.h"
 #include "why/pipeline_report.h"
+#include "why/product_rates.h"
 
 namespace tprimat::cli {
 namespace {
@@ -43,7 +45,7 @@ constexpr const char* k_why_examples =
 struct WhyRequest {
   std::vector<std::string> sides;
   std::vector<std::string> what_if;
-  std::string steps, html, plot, against;
+  std::string steps, html, plot, against, probe;
   bool all = false;
 };
 
@@ -65,10 +67,16 @@ void check_count(const WhyRequest& request) {
                       "name A and B: results, traces, or folders with a trace per rank"});
 }
 
+void check_probe(const WhyRequest& request) {
+  if (!request.probe.empty() && request.what_if.empty())
+    throw Error(Problem{"has no effect without --what-if", "--probe", "add --what-if products=probe, or omit it"});
+}
+
 void check_request(const Session& session, const WhyRequest& request) {
   require_one_on_stdout(
       {{"--json", session.json}, {"--html", names_stdout(request.html)}, {"--plot", names_stdout(request.plot)}});
   if (!request.plot.empty() && !names_stdout(request.plot)) results::require_plot_format(request.plot, "--plot");
+  check_probe(request);
   check_count(request);
 }
 
@@ -85,15 +93,19 @@ std::vector<results::WhatIf> parse_changes(const WhyRequest& request) {
   return changes;
 }
 
-// What the probe of the run's own processor measured, where there was one.
-results::WhatIfFacts facts_of(const results::SideInput& side) {
-  if (!side.result || !side.result->derived.peak || !is_measured(*side.result->derived.peak)) return {};
-  return {side.result->derived.peak->flops_per_second};
+// Rates of products: those of the probe's report, else what was measured before the run.
+results::WhatIfFacts facts_of(const WhyRequest& request, const results::SideInput& side) {
+  if (!request.probe.empty())
+    return {results::product_rates(parse_json(read_file(request.probe), request.probe), request.probe)};
+  if (!side.result || !side.result->precision || !side.result->derived.peak) return {};
+  const PeakInfo& peak = *side.result->derived.peak;
+  if (!is_measured(peak)) return {};
+  return {{{.format = std::string(enum_name(*side.result->precision)), .flops_per_second = peak.flops_per_second}}};
 }
 
 std::optional<results::WhatIfReport> answer(const WhyRequest& request, const results::SideInput& side) {
   if (request.what_if.empty()) return std::nullopt;
-  return results::answer_what_if(side.ranks, parse_changes(request), facts_of(side));
+  return results::answer_what_if(side.ranks, parse_changes(request), facts_of(request, side));
 }
 
 Explained explain_traces(const WhyRequest& request, const std::optional<suite::StepRange>& steps) {
@@ -213,6 +225,9 @@ void add_why_verb(CommandLine& program, Session& session) {
                    "products=probe, products=1.2x, communication=0; may be repeated")
       ->type_name("CHANGE")
       ->allow_extra_args(false);
+  verb->add_option("--probe", request->probe,
+                   "Report of tprimat probe --json on the machine that recorded, for --what-if products=probe")
+      ->type_name("FILE");
   verb->add_option("--steps", request->steps, "Only these recorded steps, e.g. 11:13")->type_name("FIRST:LAST");
   verb->add_flag("--all", request->all, "Print every term and its parts, and the sums by class");
   verb->add_option("--html", request->html,

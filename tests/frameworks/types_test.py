@@ -24,6 +24,8 @@ rates: list[float | None] = [each.tokens_per_second for each in report.results]
 for pair in tprimat.compare("a.json", pathlib.Path("b.json")).pairs:
     print(pair.verdict, float(pair.ratio) if pair.ratio else None)
 result: float | None = tprimat.extract("train.log").mfu
+for term in tprimat.why("a.json", pathlib.Path("b.json"), what_if=["overlap=full"]).largest:
+    gap: float = term.seconds
 try:
     tprimat.claim("llama3_8b", gpu="H100", gpus=8, mfu=45)
 except tprimat.TprimatError as error:

@@ -473,3 +473,31 @@ class RunProfile(Record):
     """mean of these, s"""
     cost: float | None = None
     """what profiling costs a step: step_time_seconds / statistics.mean - 1"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WhatIfAnswer(Record):
+    """One per change, each by itself."""
+
+    change: str
+    """the changed durations, as asked for"""
+    step_seconds: float
+    """what the step would take, s"""
+    saved_seconds: float
+    """measured step - this one, s"""
+    note: str
+    """what the change could not reach; empty: nothing"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WhatIfReport(Record):
+    """One run's step with other durations, from a replay."""
+
+    measured_seconds: float
+    """mean step as recorded, s"""
+    replayed_seconds: float
+    """replay of it with unchanged durations, s"""
+    replay_error: float
+    """replayed / measured - 1"""
+    answers: tuple[WhatIfAnswer, ...]
+    """one per change, each by itself"""

@@ -141,6 +141,11 @@ class WhyOptions(CallOptions, total=False):
     set: Values
     # Instead of A: what the planner expects of the result, or the roofline of its hardware
     against: Values
+    # What B's step would take with other durations, e.g. overlap=full, slowest-rank=median, products=probe,
+    # products=1.2x, communication=0; may be repeated
+    what_if: Values
+    # Report of tprimat probe --json on the machine that recorded, for --what-if products=probe
+    probe: Place
     # Only these recorded steps, e.g. 11:13
     steps: Values
     # Write a page with the waterfall, the parts of each term and a timeline; -: stdout

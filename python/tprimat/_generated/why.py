@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from tprimat._generated.common import WhatIfReport
 from tprimat.record import Record
 from tprimat.views import WhyView
 
@@ -137,3 +138,5 @@ class WhyReport(WhyView, Record):
     """the gap as a sentence"""
     remainder: str
     """the part that is not explained, as a sentence"""
+    what_if: WhatIfReport | None = None
+    """B's step with other durations; absent: not asked for"""

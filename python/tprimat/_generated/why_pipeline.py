@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tprimat._generated.common import WhatIfReport
 from tprimat.record import Record
 
 
@@ -84,7 +85,7 @@ class StragglerReport(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PipelineReport(Record):
+class PipelineDocument(Record):
     """A pipeline's bubble, and what its stragglers cost."""
 
     steps: int
@@ -109,3 +110,5 @@ class PipelineReport(Record):
     """what costs most, with remedies"""
     notes: tuple[str, ...]
     """what to know before trusting the figures"""
+    what_if: WhatIfReport | None = None
+    """the step with other durations; absent: not asked for"""

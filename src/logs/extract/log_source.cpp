@@ -251,6 +251,9 @@ std::string LogSource::rest(size_t limit) {
   return whole;
 }
 
+// Beside steps.jsonl: steps under a profiler, which are no measurement.
+constexpr std::string_view k_profiled_records = "profiled_steps.jsonl";
+
 std::vector<std::filesystem::path> list_log_files(const std::filesystem::path& folder,
                                                   const std::filesystem::path& except) {
   namespace fs = std::filesystem;
@@ -258,7 +261,8 @@ std::vector<std::filesystem::path> list_log_files(const std::filesystem::path& f
   std::error_code error;
   for (auto each = fs::recursive_directory_iterator(folder, fs::directory_options::skip_permission_denied, error);
        !error && each != fs::recursive_directory_iterator(); each.increment(error)) {
-    const bool hidden = each->path().filename().string().starts_with('.');
+    const std::string name = each->path().filename().string();
+    const bool hidden = name.starts_with('.') || name == k_profiled_records;
     std::error_code ignored;
     if (hidden || (each->is_directory(ignored) && fs::equivalent(each->path(), except, ignored))) {
       if (each->is_directory(ignored)) each.disable_recursion_pending();

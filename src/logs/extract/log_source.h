@@ -48,8 +48,8 @@ class LogSource {
   int64_t bytes_ = 0;
 };
 
-// Every file of a folder and below that may be a log, by name; hidden ones and the folder `except` are left out. Logs a
-// warning if a folder cannot be listed completely.
+// Every file of a folder and below that may be a log, by name; hidden ones, records of profiled steps and the folder
+// `except` are left out. Logs a warning if a folder cannot be listed completely.
 std::vector<std::filesystem::path> list_log_files(const std::filesystem::path& folder,
                                                   const std::filesystem::path& except);
 

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "text/enum_names.h"
 #include "text/format.h"
+#include "trace/find_layers.h"
 #include "trace/json_stream.h"
 #include "trace/kineto_event.h"
 #include "trace/launches.h"
@@ -57,8 +58,12 @@ class EventKeeper {
       : trace_(trace), content_(content), names_(trace.names), shapes_(trace.shapes) {}
 
   void keep(const KinetoEvent& event);
+  // The events stand in a list by themselves: their categories are those of another program.
+  void expect_any_category() { any_category_ = true; }
   void finish() {
-    if (content_ == TraceContent::everything) link_launches(trace_, numbers_);
+    if (content_ != TraceContent::everything) return;
+    link_launches(trace_, numbers_);
+    find_layers(trace_, sequences_);
   }
 
  private:
@@ -73,11 +78,13 @@ class EventKeeper {
 
   Trace& trace_;
   TraceContent content_;
+  bool any_category_ = false;
   TextIndex names_, shapes_;
   std::map<std::pair<int64_t, int64_t>, uint32_t> threads_;  // process and thread as the trace numbers them
   std::map<CollectiveCall, uint32_t> collectives_;
   std::string shapes_key_;
   LaunchNumbers numbers_;
+  std::vector<int64_t> sequences_;  // of host events, as of find_layers
 };
 
 std::optional<HostEventKind> host_event_kind(EventCategory category, std::string_view name) {
@@ -101,7 +108,8 @@ void EventKeeper::keep(const KinetoEvent& event) {
   if (category == EventCategory::memory_set) return keep_gpu_event(event, GpuEventKind::memory_set);
   const std::string_view name = event.raw(EventField::name);
   if (name.starts_with(k_step_mark)) return keep_mark(event, category);
-  const auto kind = host_event_kind(category, name);
+  auto kind = host_event_kind(category, name);
+  if (any_category_ && category == EventCategory::none) kind = HostEventKind::operation;
   if (!kind || content_ == TraceContent::gpu) return;
   if (content_ == TraceContent::everything || *kind == HostEventKind::operation) keep_host_event(event, *kind);
 }
@@ -139,7 +147,10 @@ void EventKeeper::keep_host_event(const KinetoEvent& event, HostEventKind kind) 
   kept.kind = kind;
   if (event.has(EventField::stated_class))
     trace_.stated_classes.try_emplace(kept.name, event.text(EventField::stated_class));
-  if (content_ == TraceContent::everything) keep_details(event, kept);
+  if (content_ == TraceContent::everything) {
+    keep_details(event, kept);
+    sequences_.push_back(event.whole(EventField::sequence).value_or(-1));
+  }
   trace_.host_events.push_back(kept);
 }
 
@@ -212,12 +223,14 @@ class ChromeReader {
 
   Trace read() {
     const char first = json_.peek();
-    if (first == '[')
+    if (first == '[') {
+      keeper_.expect_any_category();
       read_events();
-    else if (first == '{')
+    } else if (first == '{') {
       json_.members([this](const std::string& key) { read_member(key); });
-    else
+    } else {
       json_.skip();
+    }
     if (json_.peek() != 0) json_.item([](JsonCursor& cursor) { cursor.fail("nothing should follow here"); });
     if (!has_events_) throw Error(Problem{"is JSON, but not a Chrome trace: it has no traceEvents", where_, ""});
     keeper_.finish();

@@ -16,6 +16,8 @@ struct PhaseName {
 constexpr PhaseName k_phase_names[] = {
     {"^autograd::engine::evaluate_function", Phase::backward},
     {"^Optimizer.step", Phase::optimizer},
+    {"^optimizer", Phase::optimizer},
+    {"^backward-", Phase::backward},
     {"^Optimizer.zero_grad", Phase::optimizer},
     {"^enumerate(DataLoader)", Phase::data},
     {"dataloader.py(", Phase::data},

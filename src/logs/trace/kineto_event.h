@@ -27,6 +27,7 @@ enum class EventField : uint8_t {
   forward_thread,  // of an operation: 0 where it is one of the forward pass, else of the backward pass
   shapes,
   types,
+  sequence,  // the same on an operation and on its gradient
   stated_class,
   stated_phase,
   layer,
@@ -51,6 +52,7 @@ enum class EventCategory : uint8_t {
   annotation,
   python,
   gpu_annotation,
+  recording,  // the whole recording, or its own cost
 };
 
 // One event while it is read: views into the text.

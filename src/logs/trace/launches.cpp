@@ -32,9 +32,9 @@ struct LaunchContext {
 };
 
 // Goes through the operations and calls of each thread by begin, and keeps the open operations on a stack.
-class LaunchContextFinder {
+class ContextFinder {
  public:
-  explicit LaunchContextFinder(const Trace& trace) : events_(trace.host_events) {}
+  explicit ContextFinder(const Trace& trace) : events_(trace.host_events) {}
 
   // By host event; only those of calls are filled.
   std::vector<LaunchContext> find() {
@@ -90,10 +90,10 @@ class CollectiveNames {
     for (uint32_t i = 0; i < trace.collectives.size(); ++i) indices_.try_emplace(trace.collectives[i], i);
   }
 
-  void enter(GpuEvent& event, uint32_t surrounding) {
+  void enter(GpuEvent& event, uint32_t around) {
     const bool is_collective = event.kind == GpuEventKind::kernel && is_collective_[event.name];
     if (!is_collective || event.collective != k_none) return;
-    event.collective = surrounding;
+    event.collective = around;
     if (event.collective != k_none) return;
     std::string operation = collective_operation(trace_.names[event.name]);
     if (operation.empty() && event.launcher != k_none)
@@ -117,7 +117,7 @@ class CollectiveNames {
 
 void link_launches(Trace& trace, const LaunchNumbers& numbers) {
   const std::vector<Number> calls = by_number(numbers.calls), operations = by_number(numbers.operations);
-  const std::vector<LaunchContext> contexts = LaunchContextFinder(trace).find();
+  const std::vector<LaunchContext> contexts = ContextFinder(trace).find();
   CollectiveNames collectives(trace);
   for (size_t i = 0; i < trace.events.size(); ++i) {
     GpuEvent& event = trace.events[i];

@@ -104,6 +104,19 @@ TEST(Launches, KeepRuntimeAnnotationsAndPythonOnlyWhereAskedFor) {
   EXPECT_EQ(read_chrome_trace(text, "t", TraceContent::everything).host_events.size(), 4u);
 }
 
+TEST(Launches, KeepEveryEventOfAListByItself) {
+  const std::string events = R"([{"name": "backward-compute", "cat": "backward-compute", "pid": 1, "tid": 4,
+      "ts": 848671.67, "dur": 138679.68, "ph": "X", "args": {"step": 23, "mb_id": 0}},
+      {"name": "recording", "cat": "Trace", "pid": 1, "tid": 4, "ts": 1, "dur": 2, "ph": "X"}])";
+  Trace trace = read_chrome_trace(events, "t", TraceContent::everything);
+  ASSERT_EQ(trace.host_events.size(), 1u);
+  EXPECT_EQ(trace.host_events[0].span, (Span{848'671'670, 987'351'350}));
+  find_phases(trace);
+  EXPECT_EQ(trace.host_events[0].phase, Phase::backward);
+  EXPECT_TRUE(
+      read_chrome_trace("{\"traceEvents\": " + events + "}", "t", TraceContent::everything).host_events.empty());
+}
+
 TEST(Shapes, LeaveOutWhatHasNoDimensions) {
   EXPECT_EQ(describe_shapes("[[2048, 4096], [4096, 14336], []]", R"(["c10::BFloat16", "c10::BFloat16", "Scalar"])"),
             "[2048,4096] [4096,14336] bf16");

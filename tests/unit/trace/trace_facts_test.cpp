@@ -119,6 +119,18 @@ TEST_F(TraceFacts, LaunchersAndCollectivesAreFound) {
   EXPECT_NE(std::find(trace.collectives.begin(), trace.collectives.end(), broadcast), trace.collectives.end());
 }
 
+TEST_F(TraceFacts, LayersAreThoseOfTheModel) {
+  const std::map<std::string, int32_t> wanted = {{"tracelens_qwen05b/h100.json.gz", 24},
+                                                 {"tracelens_qwen05b/mi300x.json.gz", 24},
+                                                 {"single/mi300x_ddp_resnet_actckpt_rank0of8.json.gz", 8}};
+  for (const auto& [file, layers] : wanted) {
+    const Trace trace = read_trace(k_folder / file, TraceContent::everything);
+    int32_t last = -1;
+    for (const HostEvent& event : trace.host_events) last = std::max(last, event.layer);
+    EXPECT_EQ(last + 1, layers) << file;
+  }
+}
+
 TEST_F(TraceFacts, RecomputedOperationsAreTold) {
   Trace trace = read_trace(k_folder / "single/mi300x_ddp_resnet_actckpt_rank0of8.json.gz", TraceContent::everything);
   find_phases(trace);
