@@ -50,7 +50,7 @@ std::optional<double> nearest_rate(std::span<const ProductRate> rates, std::stri
     return rate.multiplications > 0 ? std::fabs(std::log(rate.multiplications / multiplications)) : 0;
   };
   for (const ProductRate& rate : rates) {
-    if (!format.empty() && rate.format != format) continue;
+    if (!format.empty() && !rate.format.empty() && rate.format != format) continue;
     if (nearest == nullptr || distance(rate) < distance(*nearest)) nearest = &rate;
   }
   return nearest == nullptr ? std::nullopt : std::optional(nearest->flops_per_second);

@@ -12,7 +12,7 @@ namespace tprimat::results {
 
 // What a matrix product of some size reaches by itself.
 struct ProductRate {
-  std::string format;          // "bf16"
+  std::string format = {};     // "bf16"; empty: any
   double multiplications = 0;  // m·n·k; 0: of any size
   double flops_per_second = 0;
 };

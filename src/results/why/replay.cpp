@@ -92,9 +92,10 @@ class StepEdges {
   // Of the whole model.
   int64_t chunk_of(uint32_t i) const { return int64_t{std::max(at(i).chunk, 0)} * pipeline_.stages + at(i).stage; }
 
-  [[noreturn]] void fail(const WorkerOperation& of, std::string what) const {
+  [[noreturn]] void fail(const WorkerOperation& of, std::string what,
+                         std::string hint = "record every operation of every worker") const {
     throw Error(Problem{fmt::format("stage {} of replica {} {} in step {}", of.stage, of.dp_rank, what, of.step),
-                        std::string(where_), "record every operation of every worker"});
+                        std::string(where_), std::move(hint)});
   }
 
   void find_computations(uint32_t begin, uint32_t end) {
@@ -102,6 +103,8 @@ class StepEdges {
     last_end_ = -1e300;
     for (uint32_t i = begin; i < end; ++i) {
       if (!is_compute(at(i).kind)) continue;
+      if (!computations_.empty() && at(i).begin < last_end_ - k_clock_seconds)
+        fail(at(i), "computes two things at once", "times are seconds by one clock; record the job again");
       computations_.push_back(i);
       last_end_ = std::max(last_end_, end_of(i));
     }

@@ -93,6 +93,12 @@ TEST(Replay, MissingMessagesAreNamed) {
   }
 }
 
+TEST(Replay, AWorkerThatComputesTwoThingsAtOnceIsRefused) {
+  auto rows = test::make_pipeline({.stages = 2, .micro_batches = 2});
+  for (WorkerOperation& row : rows) row.duration *= 3;  // doctored: they overlap now
+  EXPECT_THROW(make_pipeline_replay(rows, "table.csv"), Error);
+}
+
 TEST(Replay, AStageThatIsMissingIsNamed) {
   auto rows = test::make_pipeline({.stages = 3, .micro_batches = 2});
   std::erase_if(rows, [](const WorkerOperation& row) { return row.stage == 1; });
