@@ -39,7 +39,7 @@ ELSEWHERE = [
     (r"--dataset PREFIX|--spec FILE|megatron_2104\.tsv|--validate (results|mlperf)\.tsv|--table results\.tsv|claim output/|--calibrate|parameters\.tsv",
      "files of the reader"),
     (r"^tprimat probe$|--gpu cpu|probe --threads|probe --model", "half a minute of all processors"),
-    (r"^tprimat why (old|h100|workers|'a/)", "profiles of the reader"),
+    (r"^tprimat why (old|h100|workers|A |A.json|'a/)", "profiles of the reader"),
     (r"--format parquet", "pyarrow: pip install pyarrow"),
     (r"--output /var/lib", "another service's folder"),
     (r"data info data/corpus|restarts\.log", "files of the reader"),
