@@ -11,7 +11,6 @@ import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
-PROFILED_STEPS = 10
 BURNERS = 3
 BURN = "open('/proc/self/autogroup', 'w').write('-15')\nwhile True: pass"
 
@@ -99,7 +98,7 @@ def run(programs, framework, cause, side, folder):
     folder.mkdir(parents=True)
     (folder / "config.yaml").write_text(cause.config(side))
     report = folder / "injected.jsonl"
-    command = [programs.folder / "tprimat", "run", "--framework", framework, "-q", "--profile-steps", str(PROFILED_STEPS)]
+    command = [programs.folder / "tprimat", "run", "--framework", framework, "-q", "--profile-steps", str(cause.profiled_steps)]
     processors = {max(os.sched_getaffinity(0))} if cause.ranks == 1 else None
     with busy(cause.busy_core if side == "B" else None):
         done = subprocess.run(command, cwd=folder, env=environment(programs, cause, side, report), capture_output=True,
