@@ -55,7 +55,7 @@ NATIVE = [
           profiled_steps=80),
     Cause("micro-batches", ("micro_batches",), sizes={"length": 16, "micro": 32, "batch": 32}, changed={"micro": 1}),
     Cause("copies", ("one_sided",), injection="copies:1500", reported=True),
-    Cause("collectives", ("communication",), sizes={"ranks": 2, "batch": 16}, injection="collectives:1e-8", reported=True),
+    Cause("collectives", ("communication",), sizes={"ranks": 2, "batch": 16}, injection="collectives:4e-8", reported=True),
     Cause("slow steps", ("outliers",), injection="slow_step:0.2:5", reported=True),
 ]
 # A step of 100 ms, of which the profiler takes little.

@@ -40,7 +40,7 @@ class Programs:
 class Side:
     explained: pathlib.Path  # its result, or its traces
     step_seconds: float  # mean of its steps, as the training measured them: unprofiled, or of the traces
-    injected_seconds: float  # per profiled step, as the injector measured it
+    injected_seconds: float  # per such step, as the injector measured it
 
 
 def environment(programs, cause, side, report):
@@ -115,7 +115,8 @@ def read_side(folder, report):
     path = next((folder / "output").glob("train_*.json"))
     result = json.loads(path.read_text())
     profile = result["profile"]
-    injected = injected_per_step(report, profile["first_step"], profile["last_step"])
     if result["framework"] == "native":
-        return Side(path, result["statistics"]["mean"], injected)
+        first = result["warmup"]["steps_excluded"] + 1
+        return Side(path, result["statistics"]["mean"], injected_per_step(report, first, len(result["step_times"])))
+    injected = injected_per_step(report, profile["first_step"], profile["last_step"])
     return Side((folder / "output" / profile["files"][0]).parent, statistics.mean(profile["step_times"]), injected)
