@@ -10,6 +10,8 @@
 
 #include "base/error.h"
 #include "result/result_file.h"
+#include "trace/rocprof_csv.h"
+#include "trace/trace_format.h"
 #include "why/pipeline_ledger.h"
 #include "why/totals_ledger.h"
 
@@ -81,20 +83,24 @@ void keep_steps(logs::Trace& trace, const suite::StepRange& steps, const fs::pat
                         "see its steps with tprimat profile --summarise, or leave out --steps"});
 }
 
-logs::Trace load_trace(const fs::path& file, const std::optional<suite::StepRange>& steps) {
-  logs::Trace trace = logs::read_trace(file, logs::TraceContent::everything);
+logs::Trace prepare(logs::Trace trace, const fs::path& file, const std::optional<suite::StepRange>& steps) {
   logs::find_phases(trace);
   if (steps) keep_steps(trace, *steps, file);
   return trace;
 }
 
+logs::Trace load_trace(const fs::path& file, const std::optional<suite::StepRange>& steps) {
+  return prepare(logs::read_trace(file, logs::TraceContent::everything), file, steps);
+}
+
 results::SideInput load_traces(const std::string& label, const std::vector<fs::path>& files,
                                const std::optional<suite::StepRange>& steps) {
   results::SideInput side{.label = label};
-  for (const fs::path& file : files) {
-    side.ranks.push_back(load_trace(file, steps));
-    side.files.push_back(file.string());
-  }
+  for (const fs::path& file : files)  // a file of Nsight Systems can hold several ranks
+    for (logs::Trace& trace : logs::read_process_traces(file, logs::TraceContent::everything)) {
+      side.ranks.push_back(prepare(std::move(trace), file, steps));
+      side.files.push_back(file.string());
+    }
   return side;
 }
 
@@ -121,6 +127,7 @@ results::SideInput load_folder(const fs::path& folder, const std::optional<suite
   if (results.size() > 1)
     throw Error(Problem{fmt::format("holds {} results", results.size()), folder.string(),
                         fmt::format("name one of them, such as {}", results.front().string())});
+  if (!logs::find_rocprof_csv(folder).empty()) return load_traces(name_of_folder(folder), {folder}, steps);
   const std::vector<fs::path> traces = list_files(folder, looks_like_trace);
   if (traces.empty())
     throw Error(Problem{"holds neither a result nor traces", folder.string(), "name a folder with one trace per rank"});

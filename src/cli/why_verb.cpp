@@ -222,8 +222,9 @@ void add_why_verb(CommandLine& program, Session& session) {
       ->type_name("planner|roofline");
   verb->add_option("--what-if", request->what_if,
                    "What B's step would take with other durations, e.g. overlap=full, slowest-rank=median, "
-                   "products=probe, products=1.2x, communication=0; may be repeated")
-      ->type_name("CHANGE")
+                   "products=probe, products=1.2x, communication=0")
+      ->delimiter(',')
+      ->type_name("CHANGE,...")
       ->allow_extra_args(false);
   verb->add_option("--probe", request->probe,
                    "Report of tprimat probe --json on the machine that recorded, for --what-if products=probe")

@@ -142,7 +142,7 @@ class WhyOptions(CallOptions, total=False):
     # Instead of A: what the planner expects of the result, or the roofline of its hardware
     against: Values
     # What B's step would take with other durations, e.g. overlap=full, slowest-rank=median, products=probe,
-    # products=1.2x, communication=0; may be repeated
+    # products=1.2x, communication=0
     what_if: Values
     # Report of tprimat probe --json on the machine that recorded, for --what-if products=probe
     probe: Place
@@ -399,6 +399,8 @@ SEPARATORS: dict[str, dict[str, str | None]] = {
     "why": {
         "set": "",
         "against": "",
+        "what_if": ",",
+        "probe": "",
         "steps": "",
         "html": "",
         "plot": "",

@@ -16,8 +16,8 @@
 namespace tprimat::logs {
 namespace {
 
-constexpr double k_longest_seconds = 1e7;    // of a step: 115 days
-constexpr int64_t k_most_indices = 1 << 20;  // ranks, stages, micro-batches
+constexpr double k_longest_seconds = 1e7;   // of a step: 115 days
+constexpr int64_t k_max_indices = 1 << 20;  // ranks, stages, micro-batches
 
 enum class Column : uint8_t { step, dp_rank, stage, rank, operation, chunk, micro_batch, begin, duration };
 
@@ -82,8 +82,8 @@ std::string_view unquoted(std::string_view cell) {
 bool set_field(WorkerOperation& row, Column column, std::string_view text) {
   const auto set_index = [&](int32_t& field) {
     const auto index = parse_index(text);
-    if (index && *index < k_most_indices) field = static_cast<int32_t>(*index);
-    return index && *index < k_most_indices;
+    if (index && *index < k_max_indices) field = static_cast<int32_t>(*index);
+    return index && *index < k_max_indices;
   };
   const auto set_seconds = [&](double& field) {
     const auto seconds = parse_seconds(text);

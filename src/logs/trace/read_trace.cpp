@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <deque>
+
 #include "base/error.h"
 #include "base/files.h"
 #include "trace/chrome_trace.h"
@@ -30,7 +32,7 @@ TraceFormat format_of(std::string_view head) {
 Trace read_whole(TraceFormat format, std::string_view bytes, std::string_view where, TraceContent content) {
   if (format == TraceFormat::nsys_export) return read_nsys_export(bytes, where, content);
   if (format == TraceFormat::perfetto_trace) return read_perfetto_trace(bytes, where, content);
-  return read_rocprof_csv({{std::string(where), std::string(bytes)}}, content);
+  return read_rocprof_csv({{std::string(where), bytes}}, content);
 }
 
 // JSON is read as a stream, packed or not; the other formats need all of their bytes.
@@ -43,8 +45,9 @@ Trace read_bytes(std::string_view bytes, std::string_view where, TraceContent co
 }
 
 Trace read_tables(const std::vector<std::filesystem::path>& files, TraceContent content) {
+  std::deque<MappedFile> mapped;
   std::vector<NamedText> tables;
-  for (const auto& file : files) tables.push_back({file.string(), read_file(file)});
+  for (const auto& file : files) tables.push_back({file.string(), text_of(mapped.emplace_back(file))});
   return read_rocprof_csv(tables, content);
 }
 

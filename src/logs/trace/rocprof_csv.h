@@ -10,7 +10,8 @@
 namespace tprimat::logs {
 
 struct NamedText {
-  std::string where, text;
+  std::string where;
+  std::string_view text;
 };
 
 // Tables that `rocprofv3 --output-format csv` writes: *_kernel_trace.csv, *_memory_copy_trace.csv,

@@ -31,21 +31,24 @@ bool is_sqlite(std::string_view bytes) { return bytes.starts_with(std::string_vi
 SqliteBytes::SqliteBytes(std::string_view bytes, std::string_view where)
     : where_(where),
       ticks_left_(100 + static_cast<int64_t>(bytes.size()) * k_operations_per_byte / k_operations_per_tick) {
-  require(sqlite3_open_v2(":memory:", &handle_, SQLITE_OPEN_READWRITE, nullptr));
-  sqlite3_db_config(handle_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
-  sqlite3_db_config(handle_, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
-  sqlite3_limit(handle_, SQLITE_LIMIT_LENGTH, k_longest_value);
+  sqlite3* opened = nullptr;
+  const int code = sqlite3_open_v2(":memory:", &opened, SQLITE_OPEN_READWRITE, nullptr);
+  handle_.reset(opened);
+  require(code);
+  sqlite3_db_config(handle_.get(), SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  sqlite3_db_config(handle_.get(), SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+  sqlite3_limit(handle_.get(), SQLITE_LIMIT_LENGTH, k_longest_value);
   auto* const data = reinterpret_cast<unsigned char*>(const_cast<char*>(bytes.data()));  // read-only: never written
   const auto size = static_cast<sqlite3_int64>(bytes.size());
-  require(sqlite3_deserialize(handle_, "main", data, size, size, SQLITE_DESERIALIZE_READONLY));
-  sqlite3_set_authorizer(handle_, authorise, nullptr);
-  sqlite3_progress_handler(handle_, k_operations_per_tick, count_down, &ticks_left_);
+  require(sqlite3_deserialize(handle_.get(), "main", data, size, size, SQLITE_DESERIALIZE_READONLY));
+  sqlite3_set_authorizer(handle_.get(), authorise, nullptr);
+  sqlite3_progress_handler(handle_.get(), k_operations_per_tick, count_down, &ticks_left_);
 }
 
-SqliteBytes::~SqliteBytes() { sqlite3_close(handle_); }
+void SqliteBytes::Close::operator()(sqlite3* handle) const { sqlite3_close(handle); }
 
 void SqliteBytes::refuse() {
-  const std::string reason = ticks_left_ < 0 ? "it has more rows than bytes" : sqlite3_errmsg(handle_);
+  const std::string reason = ticks_left_ < 0 ? "it has more rows than bytes" : sqlite3_errmsg(handle_.get());
   const std::string what = fmt::format("cannot be read as an SQLite database: {}", printable(reason).substr(0, 160));
   throw Error(Problem{what, where_, "export the report again"});
 }
@@ -87,7 +90,7 @@ SqliteTable::~SqliteTable() { sqlite3_finalize(statement_); }
 
 sqlite3_stmt* SqliteTable::prepare(const std::string& sql) {
   sqlite3_stmt* statement = nullptr;
-  database_.require(sqlite3_prepare_v2(database_.handle_, sql.c_str(), -1, &statement, nullptr));
+  database_.require(sqlite3_prepare_v2(database_.handle_.get(), sql.c_str(), -1, &statement, nullptr));
   return statement;
 }
 

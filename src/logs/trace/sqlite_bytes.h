@@ -2,9 +2,9 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
 struct sqlite3;
 struct sqlite3_stmt;
@@ -16,7 +16,6 @@ namespace tprimat::logs {
 class SqliteBytes {
  public:
   SqliteBytes(std::string_view bytes, std::string_view where);
-  ~SqliteBytes();
   SqliteBytes(const SqliteBytes&) = delete;
   SqliteBytes& operator=(const SqliteBytes&) = delete;
 
@@ -25,11 +24,14 @@ class SqliteBytes {
 
  private:
   friend class SqliteTable;
+  struct Close {
+    void operator()(sqlite3* handle) const;
+  };
   [[noreturn]] void refuse();
   void require(int code);
 
   std::string where_;
-  sqlite3* handle_ = nullptr;
+  std::unique_ptr<sqlite3, Close> handle_;
   int64_t ticks_left_ = 0;
 };
 

@@ -17,8 +17,8 @@ using logs::Span;
 using logs::StepMark;
 using logs::Trace;
 
-constexpr size_t k_most_entries = 5;
-constexpr double k_least_part = 0.05;  // of the longest: less is noise
+constexpr size_t k_max_entries = 5;
+constexpr double k_min_part = 0.05;  // of the longest: less is noise
 
 // The spans in which own work counts.
 logs::IntervalSet windows_of(const Trace& trace) {
@@ -155,8 +155,8 @@ std::vector<LongerWork> find_longer_work(std::span<const Trace> ranks, size_t la
     if (seconds_of(late, name) > typical) longer.push_back({name, seconds_of(late, name) - typical, typical});
   }
   std::stable_sort(longer.begin(), longer.end(), [](const auto& a, const auto& b) { return a.seconds > b.seconds; });
-  std::erase_if(longer, [&](const LongerWork& each) { return each.seconds < k_least_part * longer.front().seconds; });
-  if (longer.size() > k_most_entries) longer.resize(k_most_entries);
+  std::erase_if(longer, [&](const LongerWork& each) { return each.seconds < k_min_part * longer.front().seconds; });
+  if (longer.size() > k_max_entries) longer.resize(k_max_entries);
   return longer;
 }
 

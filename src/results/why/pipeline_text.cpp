@@ -6,14 +6,14 @@
 namespace tprimat::results {
 namespace {
 
-constexpr size_t k_most_rows = 64;  // workers shown
+constexpr size_t k_max_rows = 64;  // workers shown
 
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
 TextTable worker_table(const PipelineReport& report) {
   TextTable table{{"stage", "replica", "forward", "backward", "bubble"}, {}, {0, 1, 2, 3, 4}};
   for (const PipelineWorker& worker : report.workers) {
-    if (table.rows.size() == k_most_rows) break;
+    if (table.rows.size() == k_max_rows) break;
     table.rows.push_back({fmt::format("{}", worker.stage), fmt::format("{}", worker.dp_rank),
                           format_duration(worker.forward_seconds), format_duration(worker.backward_seconds),
                           percent(worker.bubble)});
@@ -36,8 +36,8 @@ std::string render_pipeline(const PipelineReport& report) {
   text += fmt::format("Bubble: {}; with equally fast workers {}\n\n", percent(report.bubble),
                       percent(report.balanced_bubble));
   text += render_text(worker_table(report));
-  if (report.workers.size() > k_most_rows)
-    text += fmt::format("... and {} more workers\n", report.workers.size() - k_most_rows);
+  if (report.workers.size() > k_max_rows)
+    text += fmt::format("... and {} more workers\n", report.workers.size() - k_max_rows);
   text += fmt::format("\nStep with even durations: {}; as recorded without delays of the host: {} ({:.3f} x)\n",
                       format_duration(found.ideal_seconds), format_duration(found.no_delay_seconds), found.slowdown);
   TextTable parts{{"slow part", "slowdown"}, {}, {1}};

@@ -18,7 +18,7 @@ using logs::OperationKind;
 using logs::WorkerOperation;
 
 constexpr double k_slowest_workers = 0.03;  // the share that counts as the slowest
-constexpr double k_least_excess = 1e-6;     // of the ideal step: less is rounding
+constexpr double k_min_excess = 1e-6;       // of the ideal step: less is rounding
 
 using Selects = std::function<bool(const WorkerOperation&)>;
 
@@ -103,7 +103,7 @@ void measure_shares(const PipelineReplay& pipeline, const Mixtures& mixtures, St
   report.without_last_stage_seconds = mixtures.only_ideal(is_last);
   report.without_slowest_workers_seconds = mixtures.only_ideal(is_slow);
   const double excess = report.no_delay_seconds - report.ideal_seconds;
-  if (excess <= k_least_excess * report.ideal_seconds) return;
+  if (excess <= k_min_excess * report.ideal_seconds) return;
   report.last_stage_share = (report.no_delay_seconds - report.without_last_stage_seconds) / excess;
   report.slowest_workers_share = (report.no_delay_seconds - report.without_slowest_workers_seconds) / excess;
 }

@@ -12,9 +12,9 @@
 namespace tprimat::results {
 namespace {
 
-constexpr double k_least_lateness = 0.05;     // of the longest duration of a call: less is noise
+constexpr double k_min_lateness = 0.05;       // of the longest duration of a call: less is noise
 constexpr double k_share_of_late_rank = 0.5;  // of all waiting
-constexpr double k_least_waiting = 0.005;     // of a step: less is nobody's fault
+constexpr double k_min_waiting = 0.005;       // of a step: less is nobody's fault
 
 class Splitter {
  public:
@@ -41,7 +41,7 @@ class Splitter {
       caused_[shortest->rank][member.rank] += length(member) - transfer;
     }
     const auto latest = static_cast<double>(length(*longest));
-    if (latest - static_cast<double>(transfer) > k_least_lateness * latest) ++waiting_.ranks[shortest->rank].last_calls;
+    if (latest - static_cast<double>(transfer) > k_min_lateness * latest) ++waiting_.ranks[shortest->rank].last_calls;
   }
 
   // A message takes as long as the shortest of its kind and size; the rest waits for the peer.
@@ -105,7 +105,7 @@ void find_late_rank(std::span<const logs::Trace> ranks, const std::vector<std::v
   for (size_t rank = 0; rank < ranks.size(); ++rank)
     if (rank != late) others.push_back(static_cast<double>(caused[late][rank]) / 1e9 / steps.count);
   const double seconds = median(others);
-  if (seconds < k_least_waiting * steps.seconds) return;
+  if (seconds < k_min_waiting * steps.seconds) return;
   waiting.late = {late, static_cast<double>(sums[late]) / static_cast<double>(all), seconds,
                   find_longer_work(ranks, late)};
 }

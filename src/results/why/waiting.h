@@ -21,7 +21,7 @@ struct RankWaiting {
   int64_t transfer = 0;       // sum of the matched calls' shortest durations
   int64_t unmatched = 0;      // sum of the durations of collectives without a counterpart
   int64_t matched_calls = 0;  // of these,
-  int64_t last_calls = 0;     // in how many this rank began last, by more than k_least_lateness of the others' duration
+  int64_t last_calls = 0;     // in how many this rank began last, by more than k_min_lateness of the others' duration
 };
 
 // What the late rank does longer than the others, beside collectives.
