@@ -27,7 +27,7 @@ from injected_trainings import Programs, train  # noqa: E402
 MIN_SHARE, MAX_OTHERS, MAX_REMAINDER = 0.8, 0.1, 0.05
 QUICK = ("data loader", "copies", "slow steps")
 QUICK_PAIRS, PAIRS, EQUAL_PAIRS = 3, 5, 10
-TRIES = 3  # of a pair that is refused
+TRIES = 6  # of a pair that is refused
 
 
 @dataclasses.dataclass
