@@ -61,11 +61,13 @@ NATIVE = [
 # A step of 100 ms, of which the profiler takes little.
 LARGER = {"hidden": 256, "ffn": 704, "length": 128}
 TORCH = [
-    Cause("recompute", ("work",), sizes=LARGER, changed={"recompute": "full"}),
-    Cause("data loader", ("data",), sizes=LARGER, injection="data:0.02", reported=True),
+    Cause("recompute", ("work",), sizes={**LARGER, "length": 256}, changed={"recompute": "full"}),
+    Cause("data loader", ("data",), injection="data:0.02", reported=True),
     Cause("busy core", ("waiting",), sizes={**LARGER, "ranks": 2, "batch": 16}, both="pin:1:1", busy_core=1),
     Cause("micro-batches", ("micro_batches",), sizes=LARGER, changed={"micro": 1}),
-    Cause("copies", ("one_sided",), sizes=LARGER, injection="copies:512", reported=True),
+    Cause("copies", ("one_sided",), injection="copies:512", reported=True),
     Cause("collectives", ("communication",), sizes={**LARGER, "ranks": 2, "batch": 16}, slow_sockets=1e-8),
     Cause("slow steps", ("outliers",), sizes=LARGER, injection="slow_step:0.5:5", reported=True),
 ]
+# Pairs of equal trainings, by framework.
+EQUAL = {"native": Cause("equal", ()), "tran": Cause("equal", (), sizes=LARGER)}

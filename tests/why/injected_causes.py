@@ -149,7 +149,7 @@ def check_equal(programs, framework, pairs, folder):
     """Trainings that are equal have no cause."""
     named = []
     for number in range(pairs):
-        each = pair(programs, framework, causes.Cause("equal", ()), folder / f"{framework}_equal_{number}")
+        each = pair(programs, framework, causes.EQUAL[framework], folder / f"{framework}_equal_{number}")
         named += [f"pair {number}: {', '.join(each.named)}"] if each.named else []
     print(f"{framework:<8} {'equal':<14} {pairs} pairs, {len(named)} with a cause", flush=True)
     return [f"{framework}, equal trainings: {line}" for line in named]
