@@ -11,7 +11,6 @@ import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
-PROFILED_STEPS = 10
 BURNERS = 3
 BURN = "open('/proc/self/autogroup', 'w').write('-15')\nwhile True: pass"
 
@@ -41,7 +40,7 @@ class Programs:
 class Side:
     explained: pathlib.Path  # its result, or its traces
     step_seconds: float  # mean of its steps, as the training measured them: unprofiled, or of the traces
-    injected_seconds: float  # per profiled step, as the injector measured it
+    injected_seconds: float  # per such step, as the injector measured it
 
 
 def environment(programs, cause, side, report):
@@ -99,7 +98,7 @@ def run(programs, framework, cause, side, folder):
     folder.mkdir(parents=True)
     (folder / "config.yaml").write_text(cause.config(side))
     report = folder / "injected.jsonl"
-    command = [programs.folder / "tprimat", "run", "--framework", framework, "-q", "--profile-steps", str(PROFILED_STEPS)]
+    command = [programs.folder / "tprimat", "run", "--framework", framework, "-q", "--profile-steps", str(cause.profiled_steps)]
     processors = {max(os.sched_getaffinity(0))} if cause.ranks == 1 else None
     with busy(cause.busy_core if side == "B" else None):
         done = subprocess.run(command, cwd=folder, env=environment(programs, cause, side, report), capture_output=True,
@@ -116,7 +115,8 @@ def read_side(folder, report):
     path = next((folder / "output").glob("train_*.json"))
     result = json.loads(path.read_text())
     profile = result["profile"]
-    injected = injected_per_step(report, profile["first_step"], profile["last_step"])
     if result["framework"] == "native":
-        return Side(path, result["statistics"]["mean"], injected)
+        first = result["warmup"]["steps_excluded"] + 1
+        return Side(path, result["statistics"]["mean"], injected_per_step(report, first, len(result["step_times"])))
+    injected = injected_per_step(report, profile["first_step"], profile["last_step"])
     return Side((folder / "output" / profile["files"][0]).parent, statistics.mean(profile["step_times"]), injected)

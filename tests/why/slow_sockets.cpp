@@ -10,7 +10,7 @@
 
 namespace {
 
-constexpr ssize_t k_min_delayed_bytes = 1024;
+constexpr size_t k_min_delayed_bytes = 1024;
 
 double seconds_per_byte() {
   static const double rate = [] {
@@ -20,10 +20,15 @@ double seconds_per_byte() {
   return rate;
 }
 
-ssize_t delayed(ssize_t written) {
-  if (written >= k_min_delayed_bytes && seconds_per_byte() > 0)
-    std::this_thread::sleep_for(std::chrono::duration<double>(static_cast<double>(written) * seconds_per_byte()));
-  return written;
+void delay(size_t bytes) {
+  if (bytes >= k_min_delayed_bytes && seconds_per_byte() > 0)
+    std::this_thread::sleep_for(std::chrono::duration<double>(static_cast<double>(bytes) * seconds_per_byte()));
+}
+
+size_t bytes_of(const iovec* parts, size_t count) {
+  size_t bytes = 0;
+  for (size_t i = 0; i < count; ++i) bytes += parts[i].iov_len;
+  return bytes;
 }
 
 template <class Function>
@@ -43,18 +48,20 @@ extern "C" {
 
 ssize_t writev(int file, const iovec* parts, int count) {
   static const auto real = next<decltype(writev)>("writev");
-  const ssize_t written = real(file, parts, count);
-  return is_socket(file) ? delayed(written) : written;
+  if (is_socket(file)) delay(bytes_of(parts, static_cast<size_t>(count)));
+  return real(file, parts, count);
 }
 
 ssize_t sendmsg(int file, const msghdr* message, int flags) {
   static const auto real = next<decltype(sendmsg)>("sendmsg");
-  return delayed(real(file, message, flags));
+  delay(bytes_of(message->msg_iov, message->msg_iovlen));
+  return real(file, message, flags);
 }
 
 ssize_t send(int file, const void* bytes, size_t count, int flags) {
   static const auto real = next<decltype(send)>("send");
-  return delayed(real(file, bytes, count, flags));
+  delay(count);
+  return real(file, bytes, count, flags);
 }
 
 }  // extern "C"

@@ -84,7 +84,8 @@ void add_steps(const Trace& trace, const IntervalSet& busy, HostSummary& summary
 KernelClass class_of_operation(const Trace& trace, uint32_t name) {
   const auto stated = trace.stated_classes.find(name);
   if (stated != trace.stated_classes.end())
-    if (const auto known = parse_enum<KernelClass>(stated->second)) return *known;
+    if (const auto known = parse_enum<KernelClass>(stated->second); known && *known != KernelClass::other)
+      return *known;
   return classify_operation(trace.names[name]);
 }
 

@@ -159,7 +159,8 @@ class Matcher {
     if (key.phase == Phase::recompute) return Cause::work;
     if (match_.micro_batches && key.phase != Phase::optimizer) return Cause::micro_batches;
     if (is_product(key.kernel_class)) return same_work_ ? Cause::one_sided : Cause::work;
-    return key.kernel_class == KernelClass::other ? Cause::unknown_kernels : Cause::one_sided;
+    // Of the processor every operation has its own name.
+    return key.kernel_class == KernelClass::other && b_.on_gpu ? Cause::unknown_kernels : Cause::one_sided;
   }
   // A copy engine's work is launched within an operation that computes: where both sides call it, the host does no
   // more.

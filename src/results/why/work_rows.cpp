@@ -12,9 +12,9 @@ namespace {
 using logs::KernelClass;
 using logs::Trace;
 
-constexpr double k_stall_factor = 8;        // of the median of an operation's stretches,
+constexpr double k_stall_factor = 8;        // of the median of an operation's calls,
 constexpr double k_shortest_stall = 1e6;    // ns
-constexpr size_t k_min_stretches = 8;       // that show a median
+constexpr size_t k_min_calls = 8;           // that show a median
 constexpr int64_t k_short_gap = 1'000'000;  // ns; a longer one is an event of its own, not the cost of a launch
 constexpr double k_seconds = 1e-9;
 
@@ -69,25 +69,26 @@ class WorkCollector {
     }
   }
 
-  // Of each row, the median of its stretches; 0 where they are few.
+  // Of each row, the median of its calls; 0 where they are few. Others within a call cut it into several pieces.
   void find_typical() {
-    std::vector<std::vector<double>> stretches;
-    for (const Piece& piece : cut_.pieces) {
-      if (piece.moment != Moment::compute) continue;
-      const size_t index = row_index(piece.event);
-      stretches.resize(std::max(stretches.size(), index + 1));
-      stretches[index].push_back(static_cast<double>(piece.span.length()));
+    call_lengths_.assign(trace_.host_events.size(), 0.0);
+    for (const Piece& piece : cut_.pieces)
+      if (piece.moment == Moment::compute) call_lengths_[piece.event] += static_cast<double>(piece.span.length());
+    std::vector<std::vector<double>> lengths;
+    for (uint32_t event = 0; event < call_lengths_.size(); ++event) {
+      if (call_lengths_[event] <= 0) continue;
+      const size_t index = row_index(event);
+      lengths.resize(std::max(lengths.size(), index + 1));
+      lengths[index].push_back(call_lengths_[event]);
     }
-    for (const std::vector<double>& each : stretches)
-      typical_.push_back(each.size() < k_min_stretches ? 0.0 : median(each));
+    for (const std::vector<double>& each : lengths) typical_.push_back(each.size() < k_min_calls ? 0.0 : median(each));
   }
 
-  // Of a stretch that is far longer than its operation's others: the part beyond their median.
+  // Of a call that is far longer than its operation's others: the part beyond their median.
   double stall_share(const Piece& piece) {
     if (cut_.device || piece.moment != Moment::compute) return 0;
     const size_t index = row_index(piece.event);
-    const double typical = index < typical_.size() ? typical_[index] : 0.0;
-    const double length = static_cast<double>(piece.span.length());
+    const double typical = index < typical_.size() ? typical_[index] : 0.0, length = call_lengths_[piece.event];
     if (typical <= 0 || length < std::max(k_shortest_stall, k_stall_factor * typical)) return 0;
     return 1.0 - typical / length;
   }
@@ -225,6 +226,7 @@ class WorkCollector {
   std::vector<double> volumes_;  // of a call, for each row
   std::vector<uint32_t> last_launcher_;
   std::vector<double> typical_;              // ns, of a row
+  std::vector<double> call_lengths_;         // ns, of each host event
   size_t worked_ = static_cast<size_t>(-1);  // the step in which something ran last
 };
 

@@ -169,6 +169,29 @@ TEST_P(Causes, ALateRank) {
   EXPECT_NE(found.findings[0].find("rank 1 is late by 0.200 ms"), std::string::npos) << found.findings[0];
 }
 
+// Operations of PyTorch have small ones within them, and most of a product's pieces are short.
+logs::Trace with_pieces(logs::Trace trace) {
+  const logs::HostEvent outer = trace.host_events.front();
+  const auto events = trace.host_events;
+  trace.names.push_back("aten::resolve_conj");
+  for (const logs::HostEvent& each : events)
+    for (int piece = 1; each.name == outer.name && piece <= 4; ++piece) {
+      logs::HostEvent inner = each;
+      inner.name = static_cast<uint32_t>(trace.names.size() - 1), inner.shapes = logs::k_none;
+      inner.span = {each.span.begin + 2'000 * piece, each.span.begin + 2'000 * piece + 1'000};
+      trace.host_events.push_back(inner);
+    }
+  return trace;
+}
+
+TEST(ProcessorCauses, AProductInPiecesDoesNotStandStill) {
+  SampleStep step = sample_step(), slower = sample_step();
+  step[0].device = 4'000'000, slower[0].device = 5'000'000;
+  const Ledger found = make_ledger(side("A", with_pieces(sample_trace(step, 10, false))),
+                                   side("B", with_pieces(sample_trace(slower, 10, false))));
+  expect_alone(found, Cause::products, 1e-3);
+}
+
 TEST(GpuCauses, AKernelOfNoKnownClass) {
   SampleStep step = sample_step();
   step.push_back({"my::op", "zzz", "", 90'000});
