@@ -104,7 +104,7 @@ trap 'kill $(jobs -p) 2>/dev/null || true' EXIT
 amd_targets="tprimat_amd $([ -e /dev/kfd ] && echo "gpu_tests gpu_engine_tests" || echo gpu_test_objects)"
 
 # What takes minutes and shows little more than its neighbours: the optimised build of --all runs it.
-only_in_all='^docs\.commands$|^release\.packed_twice$|^bench\.device$|^schema\.probes$|^frameworks\.(docs|notebooks|probe)$|^cli\.(output_streams|hostile_scripts)$|^why\.real_pairs$'
+only_in_all='^docs\.commands$|^release\.packed_twice$|^bench\.device$|^schema\.probes$|^frameworks\.(docs|notebooks|probe)$|^cli\.(output_streams|hostile_scripts)$|^why\.(injected_causes|real_pairs)$'
 emulated_gpus='^layouts\.(tcp\.)?gpu_host|^gpu_(host|module)|^comm\.gpu\.'
 
 # What takes minutes under the sanitizers and only the optimised program shows: what starts many processes, whose
@@ -115,7 +115,7 @@ only_optimised=(
   '^gpu_host\.(EngineOnGpu\.(NothingOfASkippedStep|GivesTheSameBits)|GpuEngine\.AClockTimes)'
   '^train\.Precisions/FirstGradient\..*/bf16' '^comm\.(mpi|tcp)\.[45]$' '^comm\.gpu\.tcp\.3$'
   '^planner\.PlanValidation\.KeepsItsWord' '^train\.TrainingTest\.(Bf16Tracks|SameSeed|LossFalls|CompactStates|EmulatedFp8)'
-  '^why\.real_pairs$' '^gpu_host64\..*<tprimat::engine::f16>' '^gpu_host\.benchmark$' '^comm\.gpu\.[34]$'
+  '^why\.(injected_causes|real_pairs)$' '^gpu_host64\..*<tprimat::engine::f16>' '^gpu_host\.benchmark$' '^comm\.gpu\.[34]$'
 )
 threaded_tests="process_tests telemetry_tests data_tests model_files_tests comm_tests"
 # What comes after the sanitized tests.

@@ -90,7 +90,7 @@ void copy_more() {
   }
   const auto begin = SteadyClock::now();
   {
-    const OpTimer timer(state.clock, "stream copy, once more", {0, 2.0 * k_copied_bytes * state.injection.amount});
+    const OpTimer timer(state.clock, "layout copy", {0, 2.0 * k_copied_bytes * state.injection.amount});
     for (int copy = 0; copy < state.injection.amount; ++copy) {
       std::memcpy(state.to.data(), state.from.data(), k_copied_bytes);
       state.from[0] = state.to[k_copied_bytes - 1];  // no copy is left out

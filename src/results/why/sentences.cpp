@@ -102,7 +102,7 @@ std::string late_rank_text(const Side& side) {
   return text;
 }
 
-// Of the term, what is not the processor's.
+// What the term adds beyond other programs' stalls and a processor that is slower in everything.
 double beyond_uniform(const LedgerTerm& term, const FindingBounds& bounds) {
   if (term.cause == Cause::outliers) return term.seconds - bounds.stalls;
   const std::optional<double>& uniform = bounds.uniform;

@@ -16,7 +16,7 @@ namespace tprimat::results {
 namespace {
 
 constexpr size_t k_min_steps_for_outliers = 5;
-constexpr double k_profiler_bound = 0.25;  // of the unprofiled step; a run that varies more has a wider one
+constexpr double k_profiler_bound = 0.10;  // of the unprofiled step; a run that varies more has a wider one
 
 double mean_of(const std::vector<double>& values) { return values.empty() ? 0.0 : mean(values); }
 

@@ -103,7 +103,7 @@ TEST(Refusals, TwoModels) {
 TEST(Refusals, StepsThatAreNotThoseOfTheResult) {
   SideInput input = side("A");
   input.result = result_of(recorded_step(input) / 1.5);
-  expect_refused(input, side("B"), "50.0 % more is beyond the 25 %");
+  expect_refused(input, side("B"), "50.0 % more is beyond the 10 %");
   input.result = result_of(recorded_step(input) * 1.5);
   expect_refused(input, side("B"), "33.3 % less is beyond");
 }
