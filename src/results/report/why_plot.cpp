@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "report/why_report.h"
 #include "text/format.h"
@@ -38,11 +39,9 @@ std::vector<const LedgerTerm*> choose_terms(const Ledger& ledger) {
   std::vector<const LedgerTerm*> terms;
   for (const LedgerTerm& term : ledger.terms)
     if (term.cause != Cause::unexplained && is_large_term(ledger, term)) terms.push_back(&term);
-  std::vector<const LedgerTerm*> longest = terms;
-  std::ranges::stable_sort(
-      longest, [](const LedgerTerm* a, const LedgerTerm* b) { return std::fabs(a->seconds) > std::fabs(b->seconds); });
-  if (longest.size() > k_max_terms) longest.resize(k_max_terms);
-  std::erase_if(terms, [&](const LedgerTerm* term) { return std::ranges::find(longest, term) == longest.end(); });
+  std::ranges::stable_sort(terms, std::greater<>(), [](const LedgerTerm* term) { return std::fabs(term->seconds); });
+  if (terms.size() > k_max_terms) terms.resize(k_max_terms);
+  std::ranges::sort(terms);  // places in the ledger
   return terms;
 }
 
