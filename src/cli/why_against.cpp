@@ -10,6 +10,7 @@
 #include "planner/own_results.h"
 #include "planner/step_time.h"
 #include "report/why_report.h"
+#include "why/sentences.h"
 
 namespace tprimat::cli {
 namespace {
@@ -62,8 +63,7 @@ std::string state_term(const results::LedgerTerm& term, Expectation expectation)
 void keep_notes(results::Ledger& ledger) {
   std::vector<std::string> notes;
   for (std::string& note : ledger.notes)
-    if (!note.starts_with("no cause is named") && std::ranges::find(notes, note) == notes.end())
-      notes.push_back(std::move(note));
+    if (note != results::k_no_cause && std::ranges::find(notes, note) == notes.end()) notes.push_back(std::move(note));
   ledger.notes = std::move(notes);
 }
 

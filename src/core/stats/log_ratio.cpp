@@ -20,12 +20,6 @@ double mean_over_runs(const std::vector<MeanEstimate>& runs) {
   return sum / static_cast<double>(runs.size());
 }
 
-// Satterthwaite (Biometrics Bulletin 2, 1946): degrees of freedom of a sum of two independent variances.
-double joint_degrees(double a, double degrees_of_a, double b, double degrees_of_b) {
-  const double doubt = a * a / degrees_of_a + b * b / degrees_of_b;
-  return doubt > 0 ? std::max(1.0, (a + b) * (a + b) / doubt) : k_certain;
-}
-
 // Run means are independent, whatever happens within a run: their variance includes all noise.
 RatioSide measure_side(const std::vector<MeanEstimate>& runs) {
   const double count = static_cast<double>(runs.size()), centre = mean_over_runs(runs);
@@ -93,6 +87,11 @@ double chance_of_verdict(const LogRatio& ratio, const RunPlan& plan) {
 }
 
 }  // namespace
+
+double joint_degrees(double a, double degrees_of_a, double b, double degrees_of_b) {
+  const double doubt = a * a / degrees_of_a + b * b / degrees_of_b;
+  return doubt > 0 ? std::max(1.0, (a + b) * (a + b) / doubt) : k_certain;
+}
 
 LogRatio compare_means(const std::vector<MeanEstimate>& numerator, const std::vector<MeanEstimate>& denominator,
                        double assumed_spread) {

@@ -19,6 +19,9 @@ struct RatioSide {
   double variance_of_run = 0, variance = 0, degrees_of_freedom = 1;
 };
 
+// Satterthwaite (Biometrics Bulletin 2, 1946): degrees of freedom of a sum of two independent variances, at least 1.
+double joint_degrees(double a, double degrees_of_a, double b, double degrees_of_b);
+
 // ln(mean of the numerator's runs / mean of the denominator's). The log makes A/B and B/A exact mirror images.
 struct LogRatio {
   double value = 0, variance = 0, degrees_of_freedom = 1;

@@ -33,12 +33,6 @@ std::span<const T> first_rows(const std::vector<T>& all) {
   return std::span(all).first(std::min(all.size(), k_max_rows));
 }
 
-std::string capitalized(std::string sentence) {
-  if (!sentence.empty())
-    sentence.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(sentence.front())));
-  return sentence;
-}
-
 DocumentPart list_headlines(const Comparison& comparison, const ModelGroup& group) {
   std::vector<Line> lines;
   if (group.against_best)
@@ -323,6 +317,12 @@ Tone tone_of(GateOutcome outcome) {
 }
 
 }  // namespace
+
+std::string capitalized(std::string sentence) {
+  if (!sentence.empty())
+    sentence.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(sentence.front())));
+  return sentence;
+}
 
 std::string Remark::list_whose(size_t max_named) const {
   const std::span<const std::string> named = std::span(whose).first(std::min(whose.size(), max_named));

@@ -44,6 +44,8 @@ struct Remark {
 // Of all pairs, which `name_pair` names, and then of all participants; worst first.
 std::vector<Remark> gather_findings(const ModelGroup& group, std::string (*name_pair)(const ModelGroup&, const Pair&));
 
+std::string capitalized(std::string sentence);
+
 // The two tables of figures.
 inline constexpr std::string_view k_speed_heading = "Figures", k_resources_heading = "Memory, energy and cost";
 

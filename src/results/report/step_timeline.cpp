@@ -3,14 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <unordered_map>
 
 #include "report/document.h"
 #include "report/step_bands.h"
 #include "text/format.h"
-#include "trace/kernel_classes.h"
+#include "trace/host_summary.h"
+#include "why/collective_calls.h"
+#include "why/host_states.h"
+#include "why/step_pieces.h"
 
 namespace tprimat::results {
 namespace {
@@ -34,8 +36,6 @@ class Texts {
   std::unordered_map<std::string, size_t> places_;
 };
 
-int64_t length_of(const Span& span) { return span.end - span.begin; }
-
 // Joins pieces shorter than a cell until they fill one, where no gap is seen between them. The longest of them gives
 // the name and the group.
 std::vector<LanePiece> join_short(std::vector<LanePiece> pieces, int64_t cell) {
@@ -43,8 +43,8 @@ std::vector<LanePiece> join_short(std::vector<LanePiece> pieces, int64_t cell) {
   std::vector<LanePiece> joined;
   std::vector<int64_t> longest;
   for (const LanePiece& piece : pieces) {
-    const int64_t length = length_of(piece.span);
-    const bool stands_alone = joined.empty() || length >= cell || length_of(joined.back().span) >= cell ||
+    const int64_t length = piece.span.length();
+    const bool stands_alone = joined.empty() || length >= cell || joined.back().span.length() >= cell ||
                               piece.span.begin - joined.back().span.end >= cell / 2;
     if (stands_alone) {
       joined.push_back(piece), longest.push_back(length);
@@ -61,12 +61,12 @@ std::vector<LanePiece> join_short(std::vector<LanePiece> pieces, int64_t cell) {
 
 class Drawer {
  public:
-  Drawer(const Trace& trace, const logs::StepMark& mark) : trace_(trace), window_(mark.span) {
+  Drawer(const Trace& trace, const logs::StepMark& mark) : trace_(trace), mark_(mark.span), window_(mark.span) {
     timeline_.step = mark.step;
-    timeline_.marked = static_cast<double>(length_of(mark.span)) / 1e3;
+    timeline_.marked = static_cast<double>(mark.span.length()) / 1e3;
     for (const logs::GpuEvent& event : trace.events)
       if (belongs(event)) window_.end = std::max(window_.end, event.span.end);
-    timeline_.length = static_cast<double>(length_of(window_)) / 1e3;
+    timeline_.length = static_cast<double>(window_.length()) / 1e3;
   }
 
   StepTimeline draw() {
@@ -80,23 +80,16 @@ class Drawer {
   // Launched within the step; without that knowledge, run within it.
   bool belongs(const logs::GpuEvent& event) const {
     const int64_t at = event.launched >= 0 ? event.launched : event.span.begin;
-    return at >= window_.begin && at <= window_.begin + static_cast<int64_t>(timeline_.marked * 1e3);
+    return at >= mark_.begin && at <= mark_.end;
   }
   bool is_within(const Span& span) const { return span.end > window_.begin && span.begin < window_.end; }
 
-  std::string_view group_of(const logs::GpuEvent& event) const {
-    if (event.kind != logs::GpuEventKind::kernel) return enum_name(logs::KernelClass::copy);
-    const auto stated = trace_.stated_classes.find(event.name);
-    if (stated != trace_.stated_classes.end()) return stated->second;
-    return enum_name(logs::classify_kernel(trace_.names[event.name]));
-  }
+  std::string_view group_of(const logs::GpuEvent& event) const { return enum_name(class_of_work(trace_, event)); }
 
   std::string_view group_of(const HostEvent& event) const {
     if (event.kind == HostEventKind::runtime) return "runtime call";
     if (event.kind != HostEventKind::operation) return event.phase == Phase::data ? "data" : "Python";
-    const auto stated = trace_.stated_classes.find(event.name);
-    if (stated != trace_.stated_classes.end()) return stated->second;
-    return enum_name(logs::classify_operation(trace_.names[event.name]));
+    return enum_name(logs::class_of_operation(trace_, event.name));
   }
 
   std::string name_of(const LanePiece& piece) const {
@@ -106,7 +99,7 @@ class Drawer {
 
   void add_lane(std::string title, std::vector<LanePiece> pieces) {
     if (pieces.empty()) return;
-    const int64_t cell = std::max<int64_t>(1, length_of(window_) / (k_max_spans_of_lane / 2));
+    const int64_t cell = std::max<int64_t>(1, window_.length() / (k_max_spans_of_lane / 2));
     TimelineLane lane{std::move(title), {}};
     for (const LanePiece& piece : join_short(std::move(pieces), cell)) {
       const int64_t begin = std::max(piece.span.begin, window_.begin), end = std::min(piece.span.end, window_.end);
@@ -125,90 +118,59 @@ class Drawer {
     add_lane("layers on GPU", std::move(bands.device_layers));
   }
 
-  // A thread at each moment: the innermost event.
-  std::vector<LanePiece> flatten(std::vector<const HostEvent*> events) const {
-    std::ranges::sort(events, [](const HostEvent* a, const HostEvent* b) {
-      return a->span.begin != b->span.begin ? a->span.begin < b->span.begin : a->span.end > b->span.end;
-    });
-    std::vector<LanePiece> pieces;
-    std::vector<const HostEvent*> open;
-    int64_t at = 0;
-    const auto emit = [&](int64_t until) {
-      if (!open.empty() && until > at)
-        pieces.push_back({.span = {at, until}, .group = group_of(*open.back()), .name = open.back()->name});
-      at = std::max(at, until);
-    };
-    const auto close_until = [&](int64_t time) {
-      while (!open.empty() && open.back()->span.end <= time) emit(open.back()->span.end), open.pop_back();
-    };
-    for (const HostEvent* event : events) {
-      close_until(event->span.begin);
-      emit(event->span.begin);
-      at = event->span.begin;
-      open.push_back(event);
-    }
-    close_until(INT64_MAX);
-    return pieces;
-  }
-
-  void add_threads() {
-    std::map<uint32_t, std::vector<const HostEvent*>> threads;
-    for (const HostEvent& event : trace_.host_events)
-      if (is_within(event.span) && length_of(event.span) < length_of(window_) * 95 / 100)
-        threads[event.thread].push_back(&event);
-    std::vector<std::pair<int64_t, uint32_t>> order;
-    std::map<uint32_t, std::vector<LanePiece>> lanes;
-    for (auto& [thread, events] : threads) {
-      lanes[thread] = flatten(std::move(events));
+  // The busiest of them.
+  template <class Key, class Title>
+  void add_lanes(std::map<Key, std::vector<LanePiece>> lanes, size_t most, Title title) {
+    std::vector<std::pair<int64_t, Key>> order;
+    for (const auto& [key, pieces] : lanes) {
       int64_t busy = 0;
-      for (const LanePiece& piece : lanes[thread]) busy += length_of(piece.span);
-      order.emplace_back(-busy, thread);
+      for (const LanePiece& piece : pieces) busy += piece.span.length();
+      order.emplace_back(-busy, key);
     }
     std::ranges::sort(order);
-    if (order.size() > k_max_threads) order.resize(k_max_threads);
-    for (const auto& [busy, thread] : order) add_lane(fmt::format("host thread {}", thread), std::move(lanes[thread]));
+    if (order.size() > most) order.resize(most);
+    for (const auto& [busy, key] : order) add_lane(title(key), std::move(lanes[key]));
+  }
+
+  // A thread at each moment: the innermost event.
+  void add_threads() {
+    const auto is_drawn = [this](const HostEvent& event) {
+      return is_within(event.span) && event.span.length() < window_.length() * 95 / 100;
+    };
+    std::map<uint32_t, std::vector<LanePiece>> threads;
+    for (const HostStretch& each : innermost_events(trace_, is_drawn)) {
+      const HostEvent& event = trace_.host_events[each.event];
+      threads[event.thread].push_back({.span = each.span, .group = group_of(event), .name = event.name});
+    }
+    add_lanes(std::move(threads), k_max_threads, [](uint32_t thread) { return fmt::format("host thread {}", thread); });
   }
 
   void add_streams() {
-    std::map<std::pair<int32_t, int32_t>, std::vector<LanePiece>> streams;
+    using Stream = std::pair<int32_t, int32_t>;  // of a device
+    std::map<Stream, std::vector<LanePiece>> streams;
     for (const logs::GpuEvent& event : trace_.events)
       if (is_within(event.span))
         streams[{event.device, event.stream}].push_back(
             {.span = event.span, .group = group_of(event), .name = event.name});
-    std::vector<std::pair<int64_t, std::pair<int32_t, int32_t>>> order;
-    for (const auto& [key, pieces] : streams) {
-      int64_t busy = 0;
-      for (const LanePiece& piece : pieces) busy += length_of(piece.span);
-      order.emplace_back(-busy, key);
-    }
-    std::ranges::sort(order);
-    if (order.size() > k_max_streams) order.resize(k_max_streams);
-    for (const auto& [busy, key] : order)
-      add_lane(fmt::format("GPU {} stream {}", key.first, key.second), std::move(streams[key]));
+    add_lanes(std::move(streams), k_max_streams,
+              [](const Stream& key) { return fmt::format("GPU {} stream {}", key.first, key.second); });
   }
 
   const Trace& trace_;
-  Span window_;
+  Span mark_, window_;
   StepTimeline timeline_;
   Texts names_{timeline_.names}, groups_{timeline_.groups};
 };
 
-// Marks of the host are preferred: those of a device may leave out what waits for it.
-std::vector<logs::StepMark> choose_marks(const Trace& trace) {
-  std::vector<logs::StepMark> host, device;
-  for (const logs::StepMark& mark : trace.marks) (mark.device ? device : host).push_back(mark);
-  if (!host.empty()) return host;
-  return device.empty() ? logs::find_steps(trace) : device;
-}
-
 }  // namespace
 
 std::optional<StepTimeline> draw_step(const logs::Trace& trace) {
-  std::vector<logs::StepMark> marks = choose_marks(trace);
-  std::erase_if(marks, [](const logs::StepMark& mark) { return length_of(mark.span) <= 0; });
+  std::vector<logs::StepMark> marks = dividing_marks(trace);
+  if (marks.empty()) marks = logs::find_steps(trace);
+  std::erase_if(marks, [](const logs::StepMark& mark) { return mark.span.length() <= 0; });
   if (marks.empty()) return std::nullopt;
   const auto middle = marks.begin() + static_cast<std::ptrdiff_t>(marks.size() / 2);
-  std::ranges::nth_element(marks, middle, {}, [](const logs::StepMark& mark) { return length_of(mark.span); });
+  std::ranges::nth_element(marks, middle, {}, [](const logs::StepMark& mark) { return mark.span.length(); });
   return Drawer(trace, *middle).draw();
 }
 

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "text/fields.h"
 #include "text/json.h"
 #include "trace/trace.h"
 

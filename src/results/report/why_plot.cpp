@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "report/why_report.h"
 #include "text/format.h"
@@ -38,11 +39,9 @@ std::vector<const LedgerTerm*> choose_terms(const Ledger& ledger) {
   std::vector<const LedgerTerm*> terms;
   for (const LedgerTerm& term : ledger.terms)
     if (term.cause != Cause::unexplained && is_large_term(ledger, term)) terms.push_back(&term);
-  std::vector<const LedgerTerm*> longest = terms;
-  std::ranges::stable_sort(
-      longest, [](const LedgerTerm* a, const LedgerTerm* b) { return std::fabs(a->seconds) > std::fabs(b->seconds); });
-  if (longest.size() > k_max_terms) longest.resize(k_max_terms);
-  std::erase_if(terms, [&](const LedgerTerm* term) { return std::ranges::find(longest, term) == longest.end(); });
+  std::ranges::stable_sort(terms, std::greater<>(), [](const LedgerTerm* term) { return std::fabs(term->seconds); });
+  if (terms.size() > k_max_terms) terms.resize(k_max_terms);
+  std::ranges::sort(terms);  // places in the ledger
   return terms;
 }
 
@@ -54,44 +53,38 @@ double axis_begin(const Panel& panel) {
   return below > 0.1 * high ? below : 0;
 }
 
-struct Waterfall {
-  Panel panel;
-  double begin = 0;  // of the axis, ms
-};
-
-Waterfall draw_fall(const Ledger& ledger) {
+Panel draw_waterfall(const Ledger& ledger) {
   Fall fall;
   fall.add_bar("A", ledger.a.step_seconds * 1e3, k_side);
   fall.level = ledger.a.step_seconds * 1e3;
-  double rest = (ledger.b.step_seconds - ledger.a.step_seconds - remainder_of(ledger)) * 1e3;
+  const double remainder = remainder_of(ledger);
+  double rest = (ledger.b.step_seconds - ledger.a.step_seconds - remainder) * 1e3;
   for (const LedgerTerm* term : choose_terms(ledger)) {
     fall.add(std::string(cause_title(term->cause)), term->seconds * 1e3, look_of(*term));
     rest -= term->seconds * 1e3;
   }
   if (std::fabs(rest) > k_nothing * ledger.b.step_seconds * 1e3) fall.add("small terms", rest, k_rest);
-  const double remainder = remainder_of(ledger);
   if (std::fabs(remainder) > k_nothing * ledger.b.step_seconds)
     fall.add(std::string(cause_title(Cause::unexplained)), remainder * 1e3, k_rest);
   fall.add_bar("B", ledger.b.step_seconds * 1e3, k_side);
   fall.panel.y = {.title = "time per step", .unit = "ms"};
-  const double begin = axis_begin(fall.panel);
-  if (begin > 0) fall.panel.y.low = begin;
-  return {fall.panel, begin};
+  if (const double begin = axis_begin(fall.panel); begin > 0) fall.panel.y.low = begin;
+  return fall.panel;
 }
 
 }  // namespace
 
 Picture plot_why(const Ledger& ledger) {
-  Waterfall waterfall = draw_fall(ledger);
+  Panel panel = draw_waterfall(ledger);
+  std::string footnote = "Vermilion: B is slower by it; green: B is faster by it.";
+  if (panel.y.low) footnote += fmt::format(" The axis begins at {:.4g} ms.", *panel.y.low);
   Section section{
       .title = describe_gap(ledger),
       .subtitle = fmt::format("A: {}; B: {}. {}", ledger.a.label, ledger.b.label, describe_remainder(ledger)),
       .is_doubtful = !ledger.resolved,
       .columns = 1,
       .panel_height = 420,
-      .panels = {std::move(waterfall.panel)}};
-  std::string footnote = "Vermilion: B is slower by it; green: B is faster by it.";
-  if (waterfall.begin > 0) footnote += fmt::format(" The axis begins at {:.4g} ms.", waterfall.begin);
+      .panels = {std::move(panel)}};
   return {.sections = {std::move(section)}, .footnote = std::move(footnote)};
 }
 

@@ -22,7 +22,7 @@ std::string_view cause_title(Cause cause);
 // Fraction of the gap; nothing where there is no gap.
 std::optional<double> share_of_gap(const Ledger& ledger, double seconds);
 
-// A term that is worth a line: at least 0.5 % of the gap, or of the longer step where there is no gap to speak of.
+// A term that is worth a line: at least 0.5 % of the gap or of the largest term, whichever is larger.
 bool is_large_term(const Ledger& ledger, const LedgerTerm& term);
 
 // At most `count` terms with a cause, longest change first; only those that are large.

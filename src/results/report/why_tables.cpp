@@ -8,13 +8,13 @@
 #include "report/document.h"
 #include "report/why_report.h"
 #include "text/format.h"
+#include "why/sentences.h"
 
 namespace tprimat::results {
 namespace {
 
 constexpr double k_worth_a_line = 0.005;  // of the gap, or of the largest term
 constexpr size_t k_sentences = 3;
-constexpr std::string_view k_no_cause = "no cause is named";  // begins the note of a ledger without a finding
 
 double largest_change(const Ledger& ledger) {
   double largest = std::fabs(ledger.gap_seconds);
@@ -215,11 +215,10 @@ double remainder_of(const Ledger& ledger) {
 std::string describe_remainder(const Ledger& ledger) {
   const double rest = remainder_of(ledger);
   const auto share = share_of_gap(ledger, rest);
-  const std::string size = fmt::format("{} ms{}", Figures(ledger).change(rest),
-                                       share ? fmt::format(", {} of the gap,", format_percent(std::fabs(*share))) : "");
-  return ledger.resolved ? fmt::format("Resolved: {} not explained.", size + (share ? " is" : " are"))
-                         : fmt::format("Not resolved: {} not explained, more than 5 % of the gap.",
-                                       size + (share ? " is" : " are"));
+  const std::string size = Figures(ledger).change(rest) + " ms";
+  const std::string are = share ? fmt::format(", {} of the gap, is", format_percent(std::fabs(*share))) : " are";
+  return ledger.resolved ? fmt::format("Resolved: {}{} not explained.", size, are)
+                         : fmt::format("Not resolved: {}{} not explained, more than 5 % of the gap.", size, are);
 }
 
 TextTable tabulate_parts(const Ledger& ledger, const LedgerTerm& term, size_t name_width) {
@@ -261,8 +260,8 @@ WhyTables tabulate_why(const Ledger& ledger, bool all) {
   if (names_none) tables.causes.push_back({"No cause is named.", Tone::plain, ""});
   tables.remainder = {describe_remainder(ledger), ledger.resolved ? Tone::good : Tone::doubtful, ""};
   for (const std::string& note : ledger.notes) {
-    if (names_none && note.starts_with(k_no_cause))
-      tables.causes.back().text = "N" + note.substr(1) + ".";
+    if (names_none && note == k_no_cause)
+      tables.causes.back().text = capitalized(note) + ".";
     else
       tables.notes.push_back({"note: " + note, Tone::plain, ""});
   }

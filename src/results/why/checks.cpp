@@ -17,7 +17,6 @@ using logs::KernelClass;
 constexpr double k_overlap_bound = 0.10;  // of a queue's time; programmatic launches overlap by a few per cent
 constexpr double k_same_weights = 0.20;   // of the products' time, with weights that both sides have
 constexpr double k_same_classes = 0.40;   // of the time, by class, where shapes are unknown
-constexpr std::string_view k_record_again = "record the trace again";
 
 void check_ranks(const SideInput& input) {
   std::set<int64_t> seen;
@@ -35,18 +34,15 @@ void check_world(const SideInput& input) {
                    input.label, "give the traces that were recorded in this run"});
 }
 
-bool has_dimension(std::string_view shapes, std::string_view number) {
-  for (size_t at = shapes.find(number); at != std::string_view::npos; at = shapes.find(number, at + 1)) {
-    const auto is_digit = [&](size_t i) { return i < shapes.size() && shapes[i] >= '0' && shapes[i] <= '9'; };
-    if ((at == 0 || !is_digit(at - 1)) && !is_digit(at + number.size())) return true;
-  }
-  return false;
+bool has_dimension(std::string_view shapes, double length) {
+  return std::ranges::any_of(parse_shapes(shapes),
+                             [&](const Dimensions& each) { return std::ranges::find(each, length) != each.end(); });
 }
 
 // The width of a Transformer is a dimension of its products on every rank.
 void check_width(const SideInput& input) {
   if (!input.result || !input.result->model_info.shape || input.result->model_info.shape->hidden_size <= 0) return;
-  const std::string width = std::to_string(input.result->model_info.shape->hidden_size);
+  const int64_t width = input.result->model_info.shape->hidden_size;
   for (const logs::Trace& trace : input.ranks) {
     int64_t products = 0;
     bool found = false;
@@ -54,7 +50,7 @@ void check_width(const SideInput& input) {
       if (found || event.shapes >= trace.shapes.size()) continue;
       if (logs::class_of_operation(trace, event.name) != KernelClass::matmul) continue;
       ++products;
-      found = has_dimension(trace.shapes[event.shapes], width);
+      found = has_dimension(trace.shapes[event.shapes], static_cast<double>(width));
     }
     if (products > 0 && !found)
       throw Error(
@@ -65,61 +61,48 @@ void check_width(const SideInput& input) {
 }
 
 // The two-dimensional right operand of a product, or a convolution's weight, whatever its transposition.
-std::string weight_of(const std::string& shapes) {
-  std::vector<std::string> found;
-  for (size_t at = shapes.find('['); at != std::string::npos; at = shapes.find('[', at + 1)) {
-    const size_t end = shapes.find(']', at);
-    if (end == std::string::npos) break;
-    std::string inner = shapes.substr(at + 1, end - at - 1);
-    if (inner.find(',') != std::string::npos) found.push_back(std::move(inner));
-  }
-  if (found.size() < 2) return "";
-  std::vector<std::string> parts;
-  std::string part;
-  for (const char c : found.back() + ",") {
-    if (c == ',')
-      parts.push_back(std::move(part)), part.clear();
-    else if (c != ' ')
-      part += c;
-  }
-  std::ranges::sort(parts);
-  return join(parts, ",");
+Dimensions weight_of(std::string_view shapes) {
+  std::vector<Dimensions> matrices = parse_shapes(shapes);
+  std::erase_if(matrices, [](const Dimensions& each) { return each.size() < 2; });
+  if (matrices.size() < 2) return {};
+  std::ranges::sort(matrices.back());
+  return matrices.back();
 }
 
-std::map<std::string, double> weights_of(const StepWork& work) {
-  std::map<std::string, double> weights;
+std::map<Dimensions, double> weights_of(const StepWork& work) {
+  std::map<Dimensions, double> weights;
   for (const WorkRow& row : work.rows)
     if (row.key.kernel_class == KernelClass::matmul || row.key.kernel_class == KernelClass::convolution)
-      if (std::string weight = weight_of(row.key.shapes); !weight.empty()) weights[weight] += row.mean_seconds();
+      if (const Dimensions weight = weight_of(row.key.shapes); !weight.empty()) weights[weight] += row.mean_seconds();
   return weights;
 }
 
-std::map<std::string, double> classes_of(const StepWork& work) {
-  std::map<std::string, double> classes;
+std::map<KernelClass, double> classes_of(const StepWork& work) {
+  std::map<KernelClass, double> classes;
   for (const WorkRow& row : work.rows)
-    if (row.key.kernel_class != KernelClass::collective)
-      classes[std::string(enum_name(row.key.kernel_class))] += row.mean_seconds();
+    if (row.key.kernel_class != KernelClass::collective) classes[row.key.kernel_class] += row.mean_seconds();
   return classes;
 }
 
-double sum_of(const std::map<std::string, double>& times) {
+template <class Key>
+double sum_of(const std::map<Key, double>& times) {
   double sum = 0;
-  for (const auto& [name, seconds] : times) sum += seconds;
+  for (const auto& [key, seconds] : times) sum += seconds;
   return sum;
 }
 
-// Of both sides' time, the share whose name the other side has too.
-double shared_names(const std::map<std::string, double>& a, const std::map<std::string, double>& b) {
+// Of both sides' time, the share of the weights that the other side has too.
+double share_of_same(const std::map<Dimensions, double>& a, const std::map<Dimensions, double>& b) {
   double shared = 0;
-  for (const auto& [name, seconds] : a) shared += b.contains(name) ? seconds : 0;
-  for (const auto& [name, seconds] : b) shared += a.contains(name) ? seconds : 0;
+  for (const auto& [weight, seconds] : a) shared += b.contains(weight) ? seconds : 0;
+  for (const auto& [weight, seconds] : b) shared += a.contains(weight) ? seconds : 0;
   return shared / (sum_of(a) + sum_of(b));
 }
 
-double shared_shares(const std::map<std::string, double>& a, const std::map<std::string, double>& b) {
+double shared_shares(const std::map<KernelClass, double>& a, const std::map<KernelClass, double>& b) {
   double shared = 0;
-  for (const auto& [name, seconds] : a)
-    if (const auto found = b.find(name); found != b.end())
+  for (const auto& [kernel_class, seconds] : a)
+    if (const auto found = b.find(kernel_class); found != b.end())
       shared += std::min(seconds / sum_of(a), found->second / sum_of(b));
   return shared;
 }
@@ -174,14 +157,14 @@ void check_pieces(const logs::Trace& trace, const StepPieces& pieces, std::strin
     throw Error({fmt::format("work of one queue of the GPU overlaps for {}, {} of its time, which is impossible",
                              format_duration(static_cast<double>(overlap) / 1e9),
                              format_percent(static_cast<double>(overlap) / static_cast<double>(total))),
-                 std::string(where), std::string(k_record_again)});
+                 std::string(where), "record the trace again"});
 }
 
 void check_same_model(const SideInput& a, const SideInput& b, const Side& prepared_a, const Side& prepared_b) {
   if (check_stated_models(a, b)) return;
   const auto left = weights_of(prepared_a.work), right = weights_of(prepared_b.work);
   if (sum_of(left) > 0 && sum_of(right) > 0) {
-    if (const double shared = shared_names(left, right); shared < k_same_weights)
+    if (const double shared = share_of_same(left, right); shared < k_same_weights)
       refuse_models(
           a, b, fmt::format("{} of their products' time has weights of the same shapes", format_percent(shared, 0)));
     return;

@@ -8,7 +8,6 @@
 namespace tprimat::results {
 
 struct Side;
-struct WorkMatch;
 
 // Each throws Error with the reason why no ledger is made.
 

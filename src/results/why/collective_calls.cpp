@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <map>
 #include <tuple>
 
@@ -51,9 +50,6 @@ std::vector<RankCall> calls_on_host(const Trace& trace) {
                            trace.host_events[call.event].thread == trace.host_events[outermost.back().event].thread;
     if (!is_inside) outermost.push_back(call);
   }
-  // Several threads take the calls of one queue in turn.
-  std::stable_sort(outermost.begin(), outermost.end(),
-                   [](const RankCall& a, const RankCall& b) { return a.span.begin < b.span.begin; });
   return outermost;
 }
 
@@ -129,10 +125,10 @@ class Matcher {
     const size_t calls = places.begin()->second.size();
     const bool even =
         std::all_of(places.begin(), places.end(), [&](const auto& each) { return each.second.size() == calls; });
-    if (places.size() < 2 || !even) {
-      for (const auto& [rank, list] : places)
-        if (places.size() >= 2)
-          uneven_[fmt::format("{} of {}", std::get<1>(key), std::get<2>(key))] += std::ssize(list);
+    if (places.size() < 2) return;
+    if (!even) {
+      int64_t& uneven = uneven_[fmt::format("{} of {}", std::get<1>(key), std::get<2>(key))];
+      for (const auto& [rank, list] : places) uneven += std::ssize(list);
       return;
     }
     for (size_t i = 0; i < calls; ++i) {
@@ -180,6 +176,7 @@ std::vector<RankCall> list_calls(const Trace& trace) {
     call.step = step_at(marks, on_host_clock && launched >= 0 ? launched : call.span.begin);
   }
   if (!marks.empty()) std::erase_if(calls, [](const RankCall& call) { return call.step < 0; });
+  // Several threads take the calls of one queue in turn.
   std::stable_sort(calls.begin(), calls.end(),
                    [](const auto& a, const auto& b) { return a.span.begin < b.span.begin; });
   return calls;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 namespace tprimat::results {
 namespace {
@@ -25,8 +26,6 @@ bool collects_garbage(std::string_view name) {
   return contains_any(name, {"gc.collect", "garbage collect", "Garbage collect", "built-in function collect",
                              "built-in method collect"});
 }
-
-Piece piece_of(const Span& span, Moment moment, uint32_t event) { return {span, moment, event}; }
 
 }  // namespace
 
@@ -81,22 +80,22 @@ std::vector<Piece> HostStates::split(const Span& gap, std::optional<uint32_t> th
       if (each && *each < threads_.size()) found = unite(found, clip(threads_[*each].*state, gap));
     if (found.empty()) return;
     const IntervalSet left = subtract(rest, found);
-    for (const Span& span : subtract(rest, left)) pieces.push_back(piece_of(span, moment, event));
+    for (const Span& span : subtract(rest, left)) pieces.push_back({span, moment, event});
     rest = left;
   };
   take(&Thread::data, Moment::data);
   take(&Thread::collection, Moment::collection);
   take(&Thread::synchronisation, Moment::synchronisation);
-  for (const Span& span : rest) pieces.push_back(piece_of(span, Moment::host, event));
+  for (const Span& span : rest) pieces.push_back({span, Moment::host, event});
   std::ranges::sort(pieces, {}, [](const Piece& piece) { return piece.span.begin; });
   return pieces;
 }
 
-std::vector<OperationStretch> innermost_operations(const logs::Trace& trace) {
+std::vector<HostStretch> innermost_events(const logs::Trace& trace,
+                                          const std::function<bool(const HostEvent&)>& is_chosen) {
   std::vector<uint32_t> order;
   for (uint32_t i = 0; i < trace.host_events.size(); ++i)
-    if (trace.host_events[i].kind == HostEventKind::operation && trace.host_events[i].span.length() > 0)
-      order.push_back(i);
+    if (trace.host_events[i].span.length() > 0 && is_chosen(trace.host_events[i])) order.push_back(i);
   const auto key = [&](uint32_t i) {
     const HostEvent& event = trace.host_events[i];
     return std::tuple(event.thread, event.span.begin, -event.span.end, i);
@@ -107,7 +106,7 @@ std::vector<OperationStretch> innermost_operations(const logs::Trace& trace) {
     int64_t end, from;  // from: the innermost time not handed out yet
     bool encloses;
   };
-  std::vector<OperationStretch> stretches;
+  std::vector<HostStretch> stretches;
   std::vector<Open> stack;
   const auto close = [&] {
     const Open top = stack.back();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -28,14 +29,15 @@ class HostStates {
 // The thread that runs the steps: it launches the first work, without a GPU it runs the most operations.
 std::optional<uint32_t> main_thread(const logs::Trace& trace);
 
-// A stretch of a thread's time with the innermost operation of that moment.
-struct OperationStretch {
+// A stretch of a thread's time with the innermost event of that moment.
+struct HostStretch {
   logs::Span span;
   uint32_t event = 0;     // of host_events
-  bool encloses = false;  // the operation has others within
+  bool encloses = false;  // the event has others within
 };
 
-// Of all threads' operations (HostEventKind::operation). An operation that outlives the one around it ends with it.
-std::vector<OperationStretch> innermost_operations(const logs::Trace& trace);
+// Of all threads' chosen events. An event that outlives the one around it ends with it.
+std::vector<HostStretch> innermost_events(const logs::Trace& trace,
+                                          const std::function<bool(const logs::HostEvent&)>& is_chosen);
 
 }  // namespace tprimat::results

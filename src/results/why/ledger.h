@@ -123,6 +123,9 @@ struct Ledger {
   std::vector<std::string> findings;
   std::vector<std::string> notes;
 
+  LedgerTerm& term(Cause cause) { return terms[static_cast<size_t>(cause)]; }
+  const LedgerTerm& term(Cause cause) const { return terms[static_cast<size_t>(cause)]; }
+
   static constexpr auto fields() {
     using L = Ledger;
     return field_list(

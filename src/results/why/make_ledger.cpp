@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "stats/descriptive.h"
 #include "text/format.h"
 #include "why/checks.h"
 #include "why/match_work.h"
@@ -17,17 +16,17 @@ namespace {
 constexpr double k_share_on_processors = 0.03;  // of a step
 
 // Micro-batches of B over those of A, where the runs state both and each rank trains the same tokens per step.
-SettingsDifference settings_of(const SideInput& a, const SideInput& b) {
-  if (!a.result || !b.result) return {};
+std::optional<double> micro_batch_ratio(const SideInput& a, const SideInput& b) {
+  if (!a.result || !b.result) return std::nullopt;
   const TrainingConfig &left = a.result->training_config, &right = b.result->training_config;
   const ParallelismConfig &one = a.result->parallelism_config, &two = b.result->parallelism_config;
   const bool same_tokens = left.global_batch_size && left.global_batch_size == right.global_batch_size &&
                            left.sequence_length == right.sequence_length &&
                            one.data_parallel_size.value_or(1) == two.data_parallel_size.value_or(1);
-  if (!same_tokens || !left.micro_batch_size || !right.micro_batch_size) return {};
-  if (*left.micro_batch_size < 1 || *right.micro_batch_size < 1) return {};
-  if (*left.micro_batch_size == *right.micro_batch_size) return {};
-  return {static_cast<double>(*left.micro_batch_size) / static_cast<double>(*right.micro_batch_size)};
+  if (!same_tokens || !left.micro_batch_size || !right.micro_batch_size) return std::nullopt;
+  if (*left.micro_batch_size < 1 || *right.micro_batch_size < 1) return std::nullopt;
+  if (*left.micro_batch_size == *right.micro_batch_size) return std::nullopt;
+  return static_cast<double>(*left.micro_batch_size) / static_cast<double>(*right.micro_batch_size);
 }
 
 std::vector<LedgerClass> classes_of(const StepWork& a, const StepWork& b) {
@@ -59,7 +58,7 @@ std::string describe_settings(const SideInput& a, const SideInput& b) {
   return text;
 }
 
-LedgerTerm term_of(Cause cause, TermSeries series) {
+LedgerTerm make_term(Cause cause, TermSeries series) {
   LedgerTerm term;
   term.cause = cause;
   term.seconds = series.value();
@@ -74,11 +73,10 @@ void add_outliers(LedgerTerm& term, const Side& a, const Side& b) {
   term.a_seconds += a.outliers, term.b_seconds += b.outliers;
   if (a.outliers != 0 || b.outliers != 0) term.low = term.high = std::nullopt;
   for (const Side* side : {&a, &b})
-    if (!side->outlier_steps.empty())
-      term.details.push_back({fmt::format("{} of {}: {} slow steps", side == &a ? "A" : "B", side->facts.label,
-                                          side->outlier_steps.size()),
-                              side == &a ? -a.outliers : b.outliers, std::nullopt, std::nullopt, std::nullopt,
-                              std::nullopt});
+    if (side->slow_steps > 0)
+      term.details.push_back(
+          {fmt::format("{} of {}: {} slow steps", side == &a ? "A" : "B", side->facts.label, side->slow_steps),
+           side == &a ? -a.outliers : b.outliers, std::nullopt, std::nullopt, std::nullopt, std::nullopt});
 }
 
 void set_gap_interval(Ledger& ledger, const Side& a, const Side& b) {
@@ -96,7 +94,7 @@ void note_intervals(Ledger& ledger, const Side& a, const Side& b) {
     if (side->work.step_seconds.size() == 1)
       ledger.notes.push_back(
           fmt::format("{}: one step is recorded, so the terms have no intervals", side->facts.label));
-    const double after = side->work.after_mark.empty() ? 0.0 : mean(side->work.after_mark);
+    const double after = mean_of(side->work.after_mark);
     if (after > 0.1 * side->typical)
       ledger.notes.push_back(
           fmt::format("{}: the device works on for {} per step after the last mark: the host runs ahead, and the marks "
@@ -111,7 +109,7 @@ FindingBounds bounds_of(Ledger& ledger, const Side& a, const Side& b, const Work
   FindingBounds bounds;
   if (a.work.on_gpu || b.work.on_gpu) return bounds;
   bounds.share_of_step = k_share_on_processors;
-  const auto stalls = [](const Side& side) { return mean(side.work.moments[static_cast<size_t>(Moment::stall)]); };
+  const auto stalls = [](const Side& side) { return mean_of(side.work.moment(Moment::stall)); };
   bounds.stalls = stalls(b) - stalls(a);
   if (std::abs(bounds.stalls) >= bounds.share_of_step * std::min(a.typical, b.typical))
     ledger.notes.push_back(
@@ -131,15 +129,15 @@ FindingBounds bounds_of(Ledger& ledger, const Side& a, const Side& b, const Work
 Ledger make_ledger(const SideInput& a, const SideInput& b) {
   const Side left = prepare_side(a), right = prepare_side(b);
   check_same_model(a, b, left, right);
-  const WorkMatch match = match_work(left.work, right.work, settings_of(a, b));
+  const WorkMatch match = match_work(left.work, right.work, micro_batch_ratio(a, b));
   std::vector<TermSeries> series = add_up_terms(left, right, match);
   Ledger ledger;
   ledger.a = left.facts, ledger.b = right.facts;
   ledger.gap_seconds = right.facts.step_seconds - left.facts.step_seconds;
   set_gap_interval(ledger, left, right);
   for (size_t i = 0; i < series.size(); ++i)
-    ledger.terms.push_back(term_of(static_cast<Cause>(i), std::move(series[i])));
-  add_outliers(ledger.terms[static_cast<size_t>(Cause::outliers)], left, right);
+    ledger.terms.push_back(make_term(static_cast<Cause>(i), std::move(series[i])));
+  add_outliers(ledger.term(Cause::outliers), left, right);
   ledger.classes = classes_of(left.work, right.work);
   close_ledger(ledger);
   note_intervals(ledger, left, right);

@@ -1,10 +1,10 @@
 #include "why/match_work.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <map>
-#include <tuple>
 
 namespace tprimat::results {
 namespace {
@@ -57,11 +57,9 @@ struct Rows {
 
 class Matcher {
  public:
-  Matcher(const StepWork& a, const StepWork& b, const SettingsDifference& settings)
+  Matcher(const StepWork& a, const StepWork& b, std::optional<double> micro_batches)
       : a_(a), b_(b), known_(known_by_both(a, b)), taken_a_(a.rows.size()), taken_b_(b.rows.size()) {
-    match_.micro_batches = settings.micro_batches;
-    for (const StepWork* side : {&a_, &b_})
-      match_.all_seconds += time_where(*side, [](const WorkRow&) { return true; });
+    match_.micro_batches = micro_batches;
   }
 
   WorkMatch match() {
@@ -119,7 +117,6 @@ class Matcher {
   void pair_same(const WorkKey& key, const Rows& rows) {
     if (rows.a.empty() || rows.b.empty()) return;
     const Totals a = totals(a_, rows.a), b = totals(b_, rows.b);
-    match_.paired_seconds += a.seconds + b.seconds;
     if (a.seconds > 0 && b.seconds > 0 && a.calls > 0 && b.calls > 0)
       factors_.push_back({std::log((b.seconds / b.calls) / (a.seconds / a.calls)), a.seconds + b.seconds});
     const double ratio = a.calls > 0 ? b.calls / a.calls : 1.0;
@@ -139,7 +136,6 @@ class Matcher {
       return take(rows, Cause::micro_batches, Cause::micro_batches);
     if (key.kernel_class == KernelClass::collective) return take(rows, Cause::communication, Cause::launch);
     const double ratio = a.knows_volume && b.knows_volume ? b.volume / a.volume : 1.0;
-    if (a.knows_volume && b.knows_volume) match_.paired_seconds += a.seconds + b.seconds;
     if (is_near(ratio, 1.0, k_same_volume)) return take(rows, cause_of(key.kernel_class), Cause::launch);
     split(rows, ratio, b.calls / a.calls, Cause::work, cause_of(key.kernel_class));
   }
@@ -212,22 +208,15 @@ class Matcher {
   }
 
   bool has_same_products() const {
-    const auto volume = [](const StepWork& side) {
-      double sum = 0;
-      for (const WorkRow& row : side.rows)
-        if (is_product(row.key.kernel_class) && row.key.phase != Phase::recompute)
-          sum += row.volume > 0 ? row.volume : 0;
-      return sum;
+    const auto products = [](const StepWork& side) {
+      std::vector<size_t> rows;
+      for (size_t i = 0; i < side.rows.size(); ++i)
+        if (is_product(side.rows[i].key.kernel_class) && side.rows[i].key.phase != Phase::recompute) rows.push_back(i);
+      return totals(side, rows);
     };
-    const auto calls = [](const StepWork& side) {
-      double sum = 0;
-      for (const WorkRow& row : side.rows)
-        if (is_product(row.key.kernel_class) && row.key.phase != Phase::recompute) sum += row.calls;
-      return sum;
-    };
-    const double a = volume(a_), b = volume(b_);
-    if (a > 0 && b > 0) return is_near(b / a, 1.0, k_same_volume);
-    return calls(a_) <= 0 || is_near(calls(b_) / calls(a_), 1.0, k_same_count);
+    const Totals a = products(a_), b = products(b_);
+    if (a.volume > 0 && b.volume > 0) return is_near(b.volume / a.volume, 1.0, k_same_volume);
+    return a.calls <= 0 || is_near(b.calls / a.calls, 1.0, k_same_count);
   }
 
   // Products of other shapes but the same volume, in k times as many calls.
@@ -294,8 +283,8 @@ Cause cause_of(KernelClass kernel_class) {
   }
 }
 
-WorkMatch match_work(const StepWork& a, const StepWork& b, const SettingsDifference& settings) {
-  return Matcher(a, b, settings).match();
+WorkMatch match_work(const StepWork& a, const StepWork& b, std::optional<double> micro_batches) {
+  return Matcher(a, b, micro_batches).match();
 }
 
 }  // namespace tprimat::results

@@ -21,25 +21,19 @@ struct WorkShare {
   double a_gap_factor = 0, b_gap_factor = 0;
 };
 
-// How the settings of both runs differ in what decides about the work; unknown without results.
-struct SettingsDifference {
-  std::optional<double> micro_batches;  // of B over those of A, where the step's tokens are the same
-};
-
 struct WorkMatch {
   std::vector<WorkShare> shares;
   std::optional<double> micro_batches;  // micro-batches of B over those of A, where the work is cut otherwise
   // Times of B over those of A of the same calls, where all kinds of them differ alike: the processor is another,
   // slower or shared with other programs.
   std::optional<double> uniform_factor;
-  double paired_seconds = 0,
-         all_seconds = 0;  // of both sides' compute: with a counterpart of the same shapes or volume
 };
 
 // Pairs work by key; what is left by operation, and products, attention and convolutions by class. A changed number of
 // calls n of time t each is shared evenly: (nB - nA) (tA + tB) / 2 is more work, (nA + nB) / 2 (tB - tA) is slower
-// work, so that swapped sides give the negative.
-WorkMatch match_work(const StepWork& a, const StepWork& b, const SettingsDifference& settings);
+// work, so that swapped sides give the negative. `micro_batches`: of B over those of A where the settings tell, else
+// they are found from the shapes.
+WorkMatch match_work(const StepWork& a, const StepWork& b, std::optional<double> micro_batches);
 
 // The term of a class whose calls take another time.
 Cause cause_of(logs::KernelClass kernel_class);

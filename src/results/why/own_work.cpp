@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <set>
-#include <tuple>
 
 #include "stats/descriptive.h"
 #include "trace/kernel_classes.h"
 #include "why/collective_calls.h"
+#include "why/host_states.h"
 
 namespace tprimat::results {
 namespace {
@@ -32,14 +32,7 @@ logs::IntervalSet windows_of(const Trace& trace) {
   return all.begin < all.end ? logs::IntervalSet{all} : logs::IntervalSet{};
 }
 
-int64_t inside(const logs::IntervalSet& windows, const Span& span) {
-  int64_t length = 0;
-  auto window = std::upper_bound(windows.begin(), windows.end(), span.begin,
-                                 [](int64_t time, const Span& each) { return time < each.end; });
-  for (; window != windows.end() && window->begin < span.end; ++window)
-    length += std::max<int64_t>(0, std::min(span.end, window->end) - std::max(span.begin, window->begin));
-  return length;
-}
+int64_t inside(const logs::IntervalSet& windows, const Span& span) { return logs::measure(logs::clip(windows, span)); }
 
 bool is_counted(const Trace& trace, const HostEvent& event) {
   if (event.kind != HostEventKind::operation && event.kind != HostEventKind::annotation) return false;
@@ -67,15 +60,9 @@ class Sums {
 
   // Each thread's operations, less what they contain.
   void add_host() {
-    std::vector<const HostEvent*> open;
-    for (const HostEvent* event : nested_events()) {
-      while (!open.empty() && (open.back()->thread != event->thread || open.back()->span.end <= event->span.begin))
-        open.pop_back();
-      if (!open.empty())
-        add(*open.back(), -inside(windows_, {event->span.begin, std::min(event->span.end, open.back()->span.end)}));
-      add(*event, inside(windows_, event->span));
-      open.push_back(event);
-    }
+    const auto counts = [this](const HostEvent& event) { return is_counted(trace_, event); };
+    for (const HostStretch& each : innermost_events(trace_, counts))
+      add(trace_.host_events[each.event], inside(windows_, each.span));
   }
 
   // What no thread and no stream accounts for.
@@ -91,17 +78,6 @@ class Sums {
   const std::map<std::string, int64_t>& nanoseconds() const { return nanoseconds_; }
 
  private:
-  // By thread, those around others first.
-  std::vector<const HostEvent*> nested_events() const {
-    std::vector<const HostEvent*> events;
-    for (const HostEvent& event : trace_.host_events)
-      if (is_counted(trace_, event)) events.push_back(&event);
-    std::stable_sort(events.begin(), events.end(), [](const HostEvent* a, const HostEvent* b) {
-      return std::tuple(a->thread, a->span.begin, -a->span.end) < std::tuple(b->thread, b->span.begin, -b->span.end);
-    });
-    return events;
-  }
-
   void add(const HostEvent& event, int64_t length) {
     const bool is_collective = event.collective != logs::k_none || operation_communicates_[event.name];
     const bool on_gpu = !trace_.events.empty() && event.phase != logs::Phase::data;  // the GPU's work counts there

@@ -1,42 +1,77 @@
 #include "why/pipeline_ledger.h"
 
-#include <map>
+#include <fmt/format.h>
 
-#include "why/sums.h"
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <string_view>
+
+#include "why/term_series.h"
 
 namespace tprimat::results {
 namespace {
 
-std::map<Cause, double> split_pipeline(const PipelineReport& report) {
-  const double bubble = report.bubble * report.step_seconds;
-  return {{Cause::work, report.step_seconds - bubble}, {Cause::waiting, bubble}};
+constexpr double k_min_share = 0.05;  // of the gap: a smaller term is no finding
+
+struct Subject {
+  Cause cause;
+  std::string_view name, remedy;
+};
+constexpr Subject k_waiting{Cause::waiting, "Waiting of the pipeline",
+                            "see what stragglers cost: tprimat why FOLDER, one at a time"};
+constexpr Subject k_work{Cause::work, "Computations of the mean worker",
+                         "compare the layers and micro-batches of the stages"};
+
+LedgerSide describe_side(const PipelineSide& side) {
+  const PipelineReport& report = side.report;
+  LedgerSide facts;
+  facts.label = side.label, facts.files = side.files;
+  facts.ranks = std::ssize(report.workers), facts.steps = report.steps;
+  facts.step_seconds = report.step_seconds;
+  facts.busy_seconds = (1 - report.bubble) * report.step_seconds;
+  facts.idle_seconds = report.bubble * report.step_seconds;
+  return facts;
 }
 
-void add_bubble_details(Ledger& ledger, const PipelineReport& a, const PipelineReport& b) {
-  SumDetails details;
-  for (const PipelineReport* report : {&a, &b}) {
-    const double balanced = report->balanced_bubble * report->step_seconds;
-    details.add("bubble of the schedule", balanced, {}, report == &b);
-    details.add("waiting for slower workers", report->bubble * report->step_seconds - balanced, {}, report == &b);
-  }
-  term_of(ledger, Cause::waiting).details = details.take();
+void add_terms(Ledger& ledger, const PipelineReport& a, const PipelineReport& b) {
+  add_empty_terms(ledger);
+  LedgerTerm& work = ledger.term(Cause::work);
+  work.a_seconds = *ledger.a.busy_seconds, work.b_seconds = *ledger.b.busy_seconds;
+  work.seconds = work.b_seconds - work.a_seconds;
+  const double a_bubble = a.balanced_bubble * a.step_seconds, b_bubble = b.balanced_bubble * b.step_seconds;
+  LedgerTerm& waiting = ledger.term(Cause::waiting);
+  add_part(waiting, "bubble of the schedule", a_bubble, b_bubble);
+  add_part(waiting, "waiting for slower workers", *ledger.a.idle_seconds - a_bubble, *ledger.b.idle_seconds - b_bubble);
+  waiting.details = largest_details(std::move(waiting.details));
+  close_ledger(ledger);
+}
+
+void add_finding(Ledger& ledger, const Subject& subject) {
+  LedgerTerm& term = ledger.term(subject.cause);
+  if (std::fabs(term.seconds) <= k_min_share * std::fabs(ledger.gap_seconds) || term.seconds == 0) return;
+  term.sentence = fmt::format("{}: {:+.1f} ms ({:.1f} to {:.1f} ms)", subject.name, term.seconds * 1e3,
+                              term.a_seconds * 1e3, term.b_seconds * 1e3);
+  if (!term.details.empty())
+    term.sentence +=
+        fmt::format("; most of it {}, {:+.1f} ms", term.details.front().what, term.details.front().seconds * 1e3);
+  term.sentence += ".";
+  term.remedy = subject.remedy;
+  ledger.findings.push_back(term.sentence + " " + term.remedy);
 }
 
 }  // namespace
 
 Ledger make_pipeline_ledger(const PipelineSide& a, const PipelineSide& b) {
   Ledger ledger;
-  ledger.a = describe_sums(a.label, a.files, a.report.step_seconds);
-  ledger.b = describe_sums(b.label, b.files, b.report.step_seconds);
-  for (const auto& [side, report] : {std::pair(&ledger.a, &a.report), std::pair(&ledger.b, &b.report)}) {
-    side->steps = report->steps, side->ranks = std::ssize(report->workers);
-    side->busy_seconds = (1 - report->bubble) * report->step_seconds;
-    side->idle_seconds = report->bubble * report->step_seconds;
-  }
+  ledger.a = describe_side(a), ledger.b = describe_side(b);
   ledger.gap_seconds = ledger.b.step_seconds - ledger.a.step_seconds;
-  add_sum_terms(ledger, split_pipeline(a.report), split_pipeline(b.report));
-  add_bubble_details(ledger, a.report, b.report);
-  write_sum_sentences(ledger);
+  add_terms(ledger, a.report, b.report);
+  std::array subjects{k_waiting, k_work};
+  std::ranges::stable_sort(subjects, std::greater<>(),
+                           [&](const Subject& each) { return std::fabs(ledger.term(each.cause).seconds); });
+  for (const Subject& each : subjects) add_finding(ledger, each);
   ledger.notes = {"the records state forward and backward computations alone: communication is part of waiting"};
   return ledger;
 }

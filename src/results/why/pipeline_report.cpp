@@ -22,10 +22,6 @@ constexpr double k_notable_slowdown = 1.02;
 constexpr double k_notable_share = 0.5;
 constexpr double k_notable_error = 0.05;
 
-bool is_compute(const WorkerOperation& row) {
-  return row.kind == OperationKind::forward_compute || row.kind == OperationKind::backward_compute;
-}
-
 std::vector<PipelineWorker> sum_workers(const PipelineReplay& pipeline, double step_seconds) {
   std::map<std::pair<int32_t, int32_t>, PipelineWorker> workers;
   const double steps = static_cast<double>(pipeline.steps.size());
@@ -61,7 +57,7 @@ double find_balanced_bubble(const PipelineReplay& pipeline, double ideal_seconds
   const std::vector<double> ideal = ideal_durations(pipeline);
   double computed = 0;
   for (size_t i = 0; i < ideal.size(); ++i)
-    if (is_compute(pipeline.operations[i])) computed += ideal[i];
+    if (is_compute(pipeline.operations[i].kind)) computed += ideal[i];
   const double per_worker = computed / static_cast<double>(pipeline.steps.size() * workers);
   return 1 - per_worker / ideal_seconds;
 }
@@ -69,11 +65,11 @@ double find_balanced_bubble(const PipelineReplay& pipeline, double ideal_seconds
 void find_causes(PipelineReport& report) {
   const StragglerReport& found = report.stragglers;
   const double excess = found.no_delay_seconds - found.ideal_seconds;
-  if (found.slowdown >= k_notable_slowdown)
-    report.findings.push_back(fmt::format("Unequal durations make the step {:.1f} % longer: {} of {}.",
-                                          100 * (found.slowdown - 1), format_duration(excess),
-                                          format_duration(found.no_delay_seconds)));
   const bool notable = found.slowdown >= k_notable_slowdown;
+  if (notable)
+    report.findings.push_back(fmt::format("Unequal durations make the step {} longer: {} of {}.",
+                                          format_percent(found.slowdown - 1), format_duration(excess),
+                                          format_duration(found.no_delay_seconds)));
   if (notable && found.last_stage_share.value_or(0) >= k_notable_share)
     report.findings.push_back(
         fmt::format("The last stage takes longer than the others: with an even one the step takes {}. Move layers from "
@@ -88,9 +84,9 @@ void find_causes(PipelineReport& report) {
         format_duration(found.without_slowest_workers_seconds)));
   if (report.balanced_bubble >= 0.1 && report.stages > 1)
     report.findings.push_back(fmt::format(
-        "With equally fast workers the bubble of {} micro-batches on {} stages would be {:.1f} %; more micro-batches "
+        "With equally fast workers the bubble of {} micro-batches on {} stages would be {}; more micro-batches "
         "or virtual stages shrink it.",
-        report.micro_batches, report.stages, 100 * report.balanced_bubble));
+        report.micro_batches, report.stages, format_percent(report.balanced_bubble)));
 }
 
 }  // namespace

@@ -8,15 +8,13 @@ namespace {
 
 constexpr size_t k_max_rows = 64;  // workers shown
 
-std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
-
 TextTable worker_table(const PipelineReport& report) {
   TextTable table{{"stage", "replica", "forward", "backward", "bubble"}, {}, {0, 1, 2, 3, 4}};
   for (const PipelineWorker& worker : report.workers) {
     if (table.rows.size() == k_max_rows) break;
     table.rows.push_back({fmt::format("{}", worker.stage), fmt::format("{}", worker.dp_rank),
                           format_duration(worker.forward_seconds), format_duration(worker.backward_seconds),
-                          percent(worker.bubble)});
+                          format_percent(worker.bubble)});
   }
   return table;
 }
@@ -33,8 +31,8 @@ std::string render_pipeline(const PipelineReport& report) {
   std::string text =
       fmt::format("Pipeline: {} stages, {} replicas, {} micro-batches, {} steps of {}\n", report.stages,
                   report.replicas, report.micro_batches, report.steps, format_duration(report.step_seconds));
-  text += fmt::format("Bubble: {}; with equally fast workers {}\n\n", percent(report.bubble),
-                      percent(report.balanced_bubble));
+  text += fmt::format("Bubble: {}; with equally fast workers {}\n\n", format_percent(report.bubble),
+                      format_percent(report.balanced_bubble));
   text += render_text(worker_table(report));
   if (report.workers.size() > k_max_rows)
     text += fmt::format("... and {} more workers\n", report.workers.size() - k_max_rows);
@@ -44,8 +42,9 @@ std::string render_pipeline(const PipelineReport& report) {
   for (const auto* list : {&found.stages, &found.replicas, &found.operations}) add_parts(*list, parts);
   if (!parts.rows.empty()) text += "\n" + render_text(parts);
   if (found.last_stage_share)
-    text += fmt::format("\nShare of the excess: last stage {}, slowest workers {}\n", percent(*found.last_stage_share),
-                        percent(found.slowest_workers_share.value_or(0)));
+    text +=
+        fmt::format("\nShare of the excess: last stage {}, slowest workers {}\n",
+                    format_percent(*found.last_stage_share), format_percent(found.slowest_workers_share.value_or(0)));
   for (const std::string& finding : report.findings) text += "\n" + finding + "\n";
   for (const std::string& note : report.notes) text += "\nnote: " + note + "\n";
   return text;

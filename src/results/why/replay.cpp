@@ -28,10 +28,6 @@ constexpr std::array k_directions = {
     Direction{OperationKind::forward_compute, OperationKind::forward_recv, OperationKind::forward_send, 1},
     Direction{OperationKind::backward_compute, OperationKind::backward_recv, OperationKind::backward_send, -1}};
 
-bool is_compute(OperationKind kind) {
-  return kind == OperationKind::forward_compute || kind == OperationKind::backward_compute;
-}
-
 bool is_message(OperationKind kind) {
   return kind == OperationKind::forward_recv || kind == OperationKind::forward_send ||
          kind == OperationKind::backward_recv || kind == OperationKind::backward_send;
@@ -322,14 +318,6 @@ void measure_operations(PipelineReplay& pipeline) {
   }
 }
 
-}  // namespace
-
-bool is_communication(OperationKind kind) {
-  return !is_compute(kind) && kind != OperationKind::gc && kind != OperationKind::optimizer;
-}
-
-namespace {
-
 void require_every_replica(const PipelineReplay& pipeline, std::string_view where) {
   std::set<int32_t> replicas;
   for (const WorkerOperation& row : pipeline.operations) replicas.insert(row.dp_rank);
@@ -341,6 +329,14 @@ void require_every_replica(const PipelineReplay& pipeline, std::string_view wher
 }
 
 }  // namespace
+
+bool is_compute(OperationKind kind) {
+  return kind == OperationKind::forward_compute || kind == OperationKind::backward_compute;
+}
+
+bool is_communication(OperationKind kind) {
+  return !is_compute(kind) && kind != OperationKind::gc && kind != OperationKind::optimizer;
+}
 
 PipelineReplay make_pipeline_replay(std::vector<WorkerOperation> operations, std::string_view where) {
   PipelineReplay pipeline;

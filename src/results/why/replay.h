@@ -23,6 +23,8 @@ struct PipelineReplay {
   int32_t dp_ranks = 1, stages = 1;
 };
 
+bool is_compute(logs::OperationKind kind);  // forward or backward
+
 // Whether the operation takes part in a transfer with other workers: its duration holds waiting.
 bool is_communication(logs::OperationKind kind);
 

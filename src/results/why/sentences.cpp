@@ -11,11 +11,10 @@ namespace {
 constexpr size_t k_max_findings = 3;
 constexpr double k_share_of_gap = 0.10;  // a smaller term is no finding
 
-std::string milliseconds(double seconds) {
-  return fmt::format("{:+.{}f} ms", seconds * 1e3, std::abs(seconds) < 1e-3 ? 3 : std::abs(seconds) < 0.1 ? 1 : 0);
-}
-std::string plain_milliseconds(double seconds) {
-  return fmt::format("{:.{}f} ms", seconds * 1e3, std::abs(seconds) < 1e-3 ? 3 : std::abs(seconds) < 0.1 ? 1 : 0);
+int decimals_of(double seconds) { return std::abs(seconds) < 1e-3 ? 3 : std::abs(seconds) < 0.1 ? 1 : 0; }
+std::string milliseconds(double seconds) { return fmt::format("{:.{}f} ms", seconds * 1e3, decimals_of(seconds)); }
+std::string signed_milliseconds(double seconds) {
+  return fmt::format("{:+.{}f} ms", seconds * 1e3, decimals_of(seconds));
 }
 
 std::string_view subject_of(Cause cause) {
@@ -76,17 +75,17 @@ std::string calls_text(const LedgerDetail& detail) {
 // "mostly aten::mm [1024,1024] [1024,4096]: 12.1 and 18.3 ms, 24 calls"
 std::string detail_text(const LedgerDetail& detail) {
   if (detail.a_seconds && detail.b_seconds)
-    return fmt::format("{}: {} in A, {} in B{}", detail.what, plain_milliseconds(*detail.a_seconds),
-                       plain_milliseconds(*detail.b_seconds), calls_text(detail));
+    return fmt::format("{}: {} in A, {} in B{}", detail.what, milliseconds(*detail.a_seconds),
+                       milliseconds(*detail.b_seconds), calls_text(detail));
   if (detail.a_seconds || detail.b_seconds)
     return fmt::format("{}: {}, only in {}{}", detail.what,
-                       plain_milliseconds(detail.a_seconds ? *detail.a_seconds : *detail.b_seconds),
+                       milliseconds(detail.a_seconds ? *detail.a_seconds : *detail.b_seconds),
                        detail.a_seconds ? "A" : "B", calls_text(detail));
-  return fmt::format("{}: {}", detail.what, milliseconds(detail.seconds));
+  return fmt::format("{}: {}", detail.what, signed_milliseconds(detail.seconds));
 }
 
 std::string sentence_of(const Ledger& ledger, const LedgerTerm& term) {
-  std::string text = fmt::format("{}: {} per step", subject_of(term.cause), milliseconds(term.seconds));
+  std::string text = fmt::format("{}: {} per step", subject_of(term.cause), signed_milliseconds(term.seconds));
   const double share = ledger.gap_seconds == 0 ? 0.0 : term.seconds / ledger.gap_seconds;
   if (share > 0 && share <= 1.5) text += fmt::format(" ({} of the gap)", format_percent(share, 0));
   if (!term.details.empty()) text += "; mostly " + detail_text(term.details.front());
@@ -95,10 +94,10 @@ std::string sentence_of(const Ledger& ledger, const LedgerTerm& term) {
 
 std::string late_rank_text(const Side& side) {
   if (!side.late) return "";
-  std::string text = fmt::format("; rank {} is late by {}", side.late->index, plain_milliseconds(side.late->seconds));
+  std::string text = fmt::format("; rank {} is late by {}", side.late->index, milliseconds(side.late->seconds));
   if (!side.late->longer.empty())
     text += fmt::format(": {} takes {} longer than on the other ranks", side.late->longer.front().what,
-                        plain_milliseconds(side.late->longer.front().seconds));
+                        milliseconds(side.late->longer.front().seconds));
   return text;
 }
 
@@ -131,7 +130,7 @@ std::map<Cause, std::string> further_facts(const Ledger& ledger, const Side& a, 
   if (match.micro_batches)
     facts[Cause::micro_batches] =
         fmt::format("; B has {} times as many micro-batches", format_significant(*match.micro_batches, 3));
-  const bool b_waits = ledger.terms[static_cast<size_t>(Cause::waiting)].seconds > 0;
+  const bool b_waits = ledger.term(Cause::waiting).seconds > 0;
   facts[Cause::waiting] = late_rank_text(b_waits ? b : a);
   return facts;
 }
@@ -149,9 +148,7 @@ void write_sentences(Ledger& ledger, const std::map<Cause, std::string>& more, c
   for (size_t i = 0; i < std::min(found.size(), k_max_findings); ++i)
     ledger.findings.push_back(found[i]->remedy.empty() ? found[i]->sentence
                                                        : found[i]->sentence + "; " + found[i]->remedy);
-  if (found.empty())
-    ledger.notes.push_back(
-        "no cause is named: neither the gap nor a term exceeds what the steps' own variation explains");
+  if (found.empty()) ledger.notes.emplace_back(k_no_cause);
 }
 
 }  // namespace tprimat::results

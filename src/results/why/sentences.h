@@ -2,12 +2,17 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "why/ledger.h"
 #include "why/match_work.h"
 #include "why/side.h"
 
 namespace tprimat::results {
+
+// The note of a ledger without a finding.
+inline constexpr std::string_view k_no_cause =
+    "no cause is named: neither the gap nor a term exceeds what the steps' own variation explains";
 
 // How large a term must be to be a finding.
 struct FindingBounds {

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
 #include <set>
 
 #include "base/error.h"
+#include "result/summary.h"
 #include "stats/descriptive.h"
 #include "stats/mean_estimate.h"
 #include "text/format.h"
@@ -18,19 +20,24 @@ namespace {
 constexpr size_t k_min_steps_for_outliers = 5;
 constexpr double k_profiler_bound = 0.10;  // of the unprofiled step; a run that varies more has a wider one
 
-double mean_of(const std::vector<double>& values) { return values.empty() ? 0.0 : mean(values); }
-
 void for_each_series(StepWork& work, const std::function<void(std::vector<double>&)>& visit) {
   visit(work.step_seconds), visit(work.after_mark);
   for (auto& each : work.moments) visit(each);
   for (WorkRow& row : work.rows) visit(row.seconds), visit(row.gap_seconds), visit(row.long_seconds);
 }
 
+// Every series of each step times the factor.
+void scale_work(StepWork& work, double factor) {
+  for_each_series(work, [factor](std::vector<double>& series) {
+    for (double& value : series) value *= factor;
+  });
+}
+
 // Leaves out the recorded steps that are outliers, and returns them.
 std::vector<size_t> drop_outliers(StepWork& work) {
   if (work.step_seconds.size() < k_min_steps_for_outliers) return {};
   std::vector<double> own = work.step_seconds;  // what other programs took is no property of a step
-  for (size_t i = 0; i < own.size(); ++i) own[i] -= work.moments[static_cast<size_t>(Moment::stall)][i];
+  for (size_t i = 0; i < own.size(); ++i) own[i] -= work.moment(Moment::stall)[i];
   const std::vector<size_t> outliers = find_outliers(own);
   if (outliers.empty()) return {};
   for_each_series(work, [&](std::vector<double>& series) {
@@ -51,27 +58,21 @@ void close_work(StepWork& work) {
 struct SteadySteps {
   double mean = 0, typical = 0, spread = 0;  // s; typical: without outliers; spread: stddev / mean
   std::optional<double> low, high;
-  std::vector<int64_t> outliers;
+  size_t outliers = 0;
 };
-
-int64_t number_of(const RunResult& run, size_t entry) {
-  if (run.steps && run.steps->numbers && entry < run.steps->numbers->size()) return (*run.steps->numbers)[entry];
-  return static_cast<int64_t>(entry) + (run.steps ? run.steps->counts_from : 1);
-}
 
 std::optional<SteadySteps> steady_steps(const std::optional<RunResult>& result) {
   if (!result || !result->statistics || result->statistics->count < 1) return std::nullopt;
   const StepStatistics& statistics = *result->statistics;
   SteadySteps steady{statistics.mean,     statistics.mean,      statistics.cv,
-                     statistics.ci95_low, statistics.ci95_high, statistics.outliers};
-  if (steady.outliers.empty()) return steady;
-  std::set<int64_t> left_out(steady.outliers.begin(), steady.outliers.end());
-  if (result->steps)
-    for (const LabelledStep& each : result->steps->labelled) left_out.insert(each.step);
+                     statistics.ci95_low, statistics.ci95_high, statistics.outliers.size()};
+  if (steady.outliers == 0) return steady;
+  std::set<int64_t> left_out = labelled_steps(*result);
+  left_out.insert(statistics.outliers.begin(), statistics.outliers.end());
   std::vector<double> rest;
   for (size_t i = static_cast<size_t>(std::max<int64_t>(result->warmup.steps_excluded, 0));
        i < result->step_times.size(); ++i)
-    if (std::isfinite(result->step_times[i]) && !left_out.contains(number_of(*result, i)))
+    if (std::isfinite(result->step_times[i]) && !left_out.contains(step_number(*result, i)))
       rest.push_back(result->step_times[i]);
   if (!rest.empty()) steady.typical = mean(rest);
   return steady;
@@ -98,7 +99,7 @@ size_t choose_rank(const std::vector<StepWork>& works) {
   std::iota(order.begin(), order.end(), size_t{0});
   const auto own = [&](size_t rank) {
     const StepWork& work = works[rank];
-    return mean_of(work.step_seconds) - mean_of(work.moments[static_cast<size_t>(Moment::waiting)]);
+    return mean_of(work.step_seconds) - mean_of(work.moment(Moment::waiting));
   };
   std::ranges::stable_sort(order, {}, own);
   return order[(order.size() - 1) / 2];
@@ -139,7 +140,7 @@ void apply_times(Side& side, const SideInput& input) {
   side.outliers = side.facts.step_seconds - side.typical;
   if (steady) {
     check_scale(input, recorded_typical, *steady);
-    side.outlier_steps = steady->outliers;
+    side.slow_steps = steady->outliers;
     side.facts.scale = steady->typical / recorded_typical;
     scale_work(side.work, *side.facts.scale);
     if (std::abs(*side.facts.scale - 1.0) >= 0.01)
@@ -147,7 +148,7 @@ void apply_times(Side& side, const SideInput& input) {
                                        input.label, format_percent(std::abs(1.0 / *side.facts.scale - 1.0)),
                                        *side.facts.scale < 1.0 ? "more" : "less"));
   } else {
-    for (const size_t each : outliers) side.outlier_steps.push_back(static_cast<int64_t>(each));
+    side.slow_steps = outliers.size();
   }
   set_interval(side, steady, recorded);
 }
@@ -177,12 +178,6 @@ StepWork work_of_rank(const SideInput& input, size_t rank, const RankWaiting* wa
 }
 
 }  // namespace
-
-void scale_work(StepWork& work, double factor) {
-  for_each_series(work, [factor](std::vector<double>& series) {
-    for (double& value : series) value *= factor;
-  });
-}
 
 Side prepare_side(const SideInput& input) {
   check_traces(input);

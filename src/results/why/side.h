@@ -14,11 +14,11 @@ namespace tprimat::results {
 // One side, ready to be compared: the steps of the rank that stands for it, in seconds of its unprofiled steps.
 struct Side {
   LedgerSide facts;
-  size_t rank = 0;      // of the input's traces
-  StepWork work;        // scaled; without the steps that are outliers
-  double typical = 0;   // s, of a step that is no outlier: rows and moments add up to it
-  double outliers = 0;  // s per step, by which outliers lengthen the mean
-  std::vector<int64_t> outlier_steps;
+  size_t rank = 0;        // of the input's traces
+  StepWork work;          // scaled; without the steps that are outliers
+  double typical = 0;     // s, of a step that is no outlier: rows and moments add up to it
+  double outliers = 0;    // s per step, by which outliers lengthen the mean
+  size_t slow_steps = 0;  // outliers
   std::optional<double> clock_hz;
   std::optional<LateRank> late;
   std::vector<std::string> notes;
@@ -26,8 +26,5 @@ struct Side {
 
 // Throws Error where the traces are not of the result, or of no run at all.
 Side prepare_side(const SideInput& input);
-
-// Every series of each step times the factor.
-void scale_work(StepWork& work, double factor);
 
 }  // namespace tprimat::results

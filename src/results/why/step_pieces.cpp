@@ -1,6 +1,7 @@
 #include "why/step_pieces.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 
 #include "trace/host_summary.h"
@@ -40,10 +41,7 @@ std::vector<KernelClass> classes_on_gpu(const Trace& trace) {
     const uint32_t operation =
         event.launcher < trace.host_events.size() ? trace.host_events[event.launcher].name : logs::k_none;
     const auto [place, is_new] = known.try_emplace({event.name, operation}, KernelClass::other);
-    if (is_new)
-      place->second = operation == logs::k_none
-                          ? logs::classify_kernel(trace.names[event.name])
-                          : logs::classify_kernel(trace.names[event.name], trace.names[operation]);
+    if (is_new) place->second = class_of_work(trace, event);
     classes.push_back(place->second);
   }
   return classes;
@@ -175,7 +173,8 @@ class ProcessorCutter {
 
   void cut() {
     std::vector<SweepItem> items;
-    for (const OperationStretch& each : innermost_operations(trace_))
+    const auto is_operation = [](const logs::HostEvent& event) { return event.kind == logs::HostEventKind::operation; };
+    for (const HostStretch& each : innermost_events(trace_, is_operation))
       items.push_back({each.span, each.event, rank(each)});
     for (uint32_t i = 0; i < trace_.host_events.size(); ++i)
       if (runs_beside(trace_, cut_, i)) items.push_back({trace_.host_events[i].span, i, k_collective_rank});
@@ -189,7 +188,7 @@ class ProcessorCutter {
 
  private:
   // An operation around others does nothing itself, nor does a view: its own time is the host's.
-  uint8_t rank(const OperationStretch& stretch) const {
+  uint8_t rank(const HostStretch& stretch) const {
     const KernelClass kernel_class = cut_.classes[stretch.event];
     if (trace_.host_events[stretch.event].phase == logs::Phase::data) return k_data_rank;
     const std::string& name = trace_.names[trace_.host_events[stretch.event].name];
@@ -238,6 +237,14 @@ void measure_device(const Trace& trace, StepPieces& cut) {
 }
 
 }  // namespace
+
+KernelClass class_of_work(const Trace& trace, const GpuEvent& event) {
+  if (event.kind != GpuEventKind::kernel) return KernelClass::copy;
+  const std::string& name = trace.names[event.name];
+  return event.launcher < trace.host_events.size()
+             ? logs::classify_kernel(name, trace.names[trace.host_events[event.launcher].name])
+             : logs::classify_kernel(name);
+}
 
 StepPieces cut_steps(const Trace& trace, const RankWaiting* waiting, std::string_view where) {
   StepPieces cut;

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <optional>
-#include <span>
 #include <string_view>
 #include <vector>
 
@@ -45,6 +44,9 @@ struct StepPieces {
   int64_t busy = 0;                        // ns in windows in which the device worked
   int64_t hidden_communication = 0;        // ns of collectives during which something was computed
 };
+
+// By the names of the kernel and of the operation that launched it; what the copy engines do is a copy.
+logs::KernelClass class_of_work(const logs::Trace& trace, const logs::GpuEvent& event);
 
 // On a GPU a moment belongs to a kernel (a product before attention, convolutions, other kernels, the earlier begun
 // first), else to a collective, else to a copy, else to what the launching thread did. On the processor it belongs to

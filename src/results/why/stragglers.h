@@ -51,7 +51,7 @@ struct StragglerReport {
   std::optional<double> last_stage_share, slowest_workers_share;
   double without_last_stage_seconds = 0, without_slowest_workers_seconds = 0;
 
-  // The replay knows nothing of the host; so far it is from the measured step.
+  // How far the replay, without the host's delays, is from the measured step.
   double replay_error() const { return no_delay_seconds / measured_seconds - 1; }
 
   static constexpr auto fields() {

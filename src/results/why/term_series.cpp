@@ -4,20 +4,23 @@
 #include <cmath>
 
 #include "stats/descriptive.h"
+#include "stats/log_ratio.h"
 
 namespace tprimat::results {
 namespace {
 
-constexpr size_t k_causes = static_cast<size_t>(Cause::unexplained) + 1;
+constexpr size_t k_causes = enum_values<Cause>().size();
 constexpr size_t k_max_details = 20;
 constexpr size_t k_series = 12;  // steps; fewer tell nothing of how they depend on each other
 constexpr double k_same_clock = 0.01;
 constexpr double k_unresolved = 0.05;  // of the gap
 
-double mean_of(const std::vector<double>& values) { return values.empty() ? 0.0 : mean(values); }
-
 void add_times(std::vector<double>& to, const std::vector<double>& values, double factor) {
   for (size_t i = 0; i < to.size(); ++i) to[i] += factor * values[i];
+}
+
+void add_optional(std::optional<double>& to, const std::optional<double>& value) {
+  if (value) to = to.value_or(0.0) + *value;
 }
 
 class TermAdder {
@@ -112,9 +115,7 @@ class TermAdder {
   }
 
   void add_moments(Moment moment, Cause cause, const std::string& what) {
-    const auto& a = a_.work.moments[static_cast<size_t>(moment)];
-    const auto& b = b_.work.moments[static_cast<size_t>(moment)];
-    add_series(cause, what, a, b, 1.0);
+    add_series(cause, what, a_.work.moment(moment), b_.work.moment(moment), 1.0);
   }
   void add_after_mark() {
     add_series(Cause::launch, "work of the device after the step's mark", a_.work.after_mark, b_.work.after_mark, -1.0);
@@ -148,14 +149,6 @@ std::optional<MeanEstimate> estimate_steps(const std::vector<double>& values) {
   return MeanEstimate{mean(values), spread * spread / count, count - 1.0};
 }
 
-namespace {
-
-void add_optional(std::optional<double>& to, const std::optional<double>& value) {
-  if (value) to = to.value_or(0.0) + *value;
-}
-
-}  // namespace
-
 double TermSeries::value() const { return mean_of(b) - mean_of(a); }
 
 std::vector<TermSeries> add_up_terms(const Side& a, const Side& b, const WorkMatch& match) {
@@ -167,11 +160,18 @@ std::optional<Interval> interval_of(const TermSeries& series) {
   if (!a || !b) return std::nullopt;
   const double variance = a->variance + b->variance;
   if (variance <= 0) return Interval{series.value(), series.value()};
-  // Welch and Satterthwaite
-  const double freedom =
-      variance * variance /
-      (a->variance * a->variance / a->degrees_of_freedom + b->variance * b->variance / b->degrees_of_freedom);
-  return student_interval({series.value(), variance, std::max(freedom, 1.0)});
+  return student_interval({series.value(), variance,
+                           joint_degrees(a->variance, a->degrees_of_freedom, b->variance, b->degrees_of_freedom)});
+}
+
+void add_empty_terms(Ledger& ledger) {
+  for (size_t i = 0; i < k_causes; ++i) ledger.terms.emplace_back().cause = static_cast<Cause>(i);
+}
+
+void add_part(LedgerTerm& term, const std::string& what, double a_seconds, double b_seconds) {
+  term.seconds += b_seconds - a_seconds, term.a_seconds += a_seconds, term.b_seconds += b_seconds;
+  if (a_seconds != 0 || b_seconds != 0)
+    term.details.push_back({what, b_seconds - a_seconds, a_seconds, b_seconds, std::nullopt, std::nullopt});
 }
 
 void close_ledger(Ledger& ledger) {

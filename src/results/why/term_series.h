@@ -31,6 +31,10 @@ std::optional<MeanEstimate> estimate_steps(const std::vector<double>& values);
 // 95 % interval of the difference of two means, from few steps too; nothing where a side has but one.
 std::optional<Interval> interval_of(const TermSeries& series);
 
+// For ledgers of sums alone: a term for every cause, and what both sides spend on a part of one.
+void add_empty_terms(Ledger& ledger);
+void add_part(LedgerTerm& term, const std::string& what, double a_seconds, double b_seconds);
+
 // What the other terms leave is not explained; rounding alone leaves nothing.
 void close_ledger(Ledger& ledger);
 

@@ -47,15 +47,14 @@ class TotalsLedger {
 
   Ledger make() {
     set_sides();
-    for (size_t i = 0; i <= static_cast<size_t>(Cause::unexplained); ++i)
-      ledger_.terms.push_back({static_cast<Cause>(i), 0, {}, {}, 0, 0, {}, "", ""});
+    add_empty_terms(ledger_);
     add_compute();
     add(Cause::communication, "exposed communication", left_.communication, right_.communication);
     add(Cause::memory_bound, "exposed copies", left_.copy, right_.copy);
     add(Cause::launch, "idle, the report does not tell why", left_.idle, right_.idle);
     add_details();
     close_ledger(ledger_);
-    ledger_.notes.push_back(
+    ledger_.notes.emplace_back(
         "the reports state sums of whole recordings: seconds are of these, and there are no intervals");
     write_sentences(ledger_);
     return std::move(ledger_);
@@ -74,13 +73,7 @@ class TotalsLedger {
     ledger_.gap_seconds = right_.span - left_.span;
   }
 
-  LedgerTerm& term(Cause cause) { return ledger_.terms[static_cast<size_t>(cause)]; }
-
-  void add(Cause cause, const std::string& what, double a, double b) {
-    LedgerTerm& to = term(cause);
-    to.seconds += b - a, to.a_seconds += a, to.b_seconds += b;
-    if (a != 0 || b != 0) to.details.push_back({what, b - a, a, b, {}, {}});
-  }
+  void add(Cause cause, const std::string& what, double a, double b) { add_part(ledger_.term(cause), what, a, b); }
 
   // Streams overlap, so each class has its share of the time in which anything was computed.
   void add_compute() {
@@ -117,7 +110,7 @@ class TotalsLedger {
       detail.seconds = detail.b_seconds.value_or(0.0) - detail.a_seconds.value_or(0.0);
       details.push_back(std::move(detail));
     }
-    LedgerTerm& communication = term(Cause::communication);
+    LedgerTerm& communication = ledger_.term(Cause::communication);
     for (LedgerDetail& each : largest_details(std::move(details))) communication.details.push_back(std::move(each));
     for (LedgerTerm& each : ledger_.terms)
       if (each.cause != Cause::communication) each.details = largest_details(std::move(each.details));

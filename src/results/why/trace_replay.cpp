@@ -23,11 +23,10 @@ using logs::KernelClass;
 using logs::Span;
 using logs::Trace;
 
-constexpr int64_t k_causal_nanoseconds =
-    20'000;  // a kernel of another stream that ended so shortly before is the cause
-
-constexpr int64_t k_waiting_copy_nanoseconds = 100'000;
-constexpr int64_t k_step_end_nanoseconds = 100'000;
+// A kernel of another stream that ended so shortly before is the cause.
+constexpr int64_t k_causal_nanoseconds = 20'000;
+constexpr int64_t k_waiting_copy_nanoseconds = 100'000;  // a call of a copy as long as this waits for the device
+constexpr int64_t k_step_end_nanoseconds = 100'000;  // a step that ends so soon after the device's work waited for it
 
 double seconds(int64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1e9; }
 

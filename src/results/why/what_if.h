@@ -70,8 +70,8 @@ struct WhatIfReport {
   }
 };
 
-// Every change by itself, on the recorded steps of one run. Throws Error where a change cannot be made: probe without a
-// measured rates or without shapes, slowest-rank with a single rank.
+// Every change by itself, on the recorded steps of one run. Throws Error where a change cannot be made: probe without
+// measured rates or shapes, slowest-rank with a single rank.
 WhatIfReport answer_what_if(std::span<const logs::Trace> ranks, std::span<const WhatIf> changes,
                             const WhatIfFacts& facts = {});
 WhatIfReport answer_what_if(const PipelineReplay& pipeline, std::span<const WhatIf> changes);

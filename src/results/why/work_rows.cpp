@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 
 #include "stats/descriptive.h"
 
@@ -109,12 +108,12 @@ class WorkCollector {
     if (is_work) {
       const double stall = seconds * stall_share(piece);
       row(piece.event).seconds[step] += seconds - stall;
-      work_.moments[static_cast<size_t>(Moment::stall)][step] += stall;
+      work_.moment(Moment::stall)[step] += stall;
     } else if (is_gap && piece.event != logs::k_none)
       (piece.span.length() <= k_short_gap ? row(piece.event).gap_seconds : row(piece.event).long_seconds)[step] +=
           seconds;
     else
-      work_.moments[static_cast<size_t>(piece.moment)][step] += seconds;
+      work_.moment(piece.moment)[step] += seconds;
   }
 
   uint32_t launcher_of(uint32_t event) const {
@@ -232,10 +231,7 @@ class WorkCollector {
 
 }  // namespace
 
-double WorkRow::mean_seconds() const {
-  return seconds.empty() ? 0.0
-                         : std::accumulate(seconds.begin(), seconds.end(), 0.0) / static_cast<double>(seconds.size());
-}
+double mean_of(const std::vector<double>& series) { return series.empty() ? 0.0 : mean(series); }
 
 StepWork collect_work(const Trace& trace, const StepPieces& pieces) { return WorkCollector(trace, pieces).collect(); }
 

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "trace/kernel_classes.h"
@@ -20,6 +21,9 @@ struct WorkKey {
   auto operator<=>(const WorkKey&) const = default;
 };
 
+// Mean of a quantity of each step; 0 without steps.
+double mean_of(const std::vector<double>& series);
+
 // The work of one key in each step.
 struct WorkRow {
   WorkKey key;
@@ -30,7 +34,7 @@ struct WorkRow {
   double volume = 0;                 // per step: multiplications of a product, else elements; 0: unknown
   bool has_operation = false;
 
-  double mean_seconds() const;
+  double mean_seconds() const { return mean_of(seconds); }
 };
 
 // The moments of the steps that belong to no work, s of each step.
@@ -48,10 +52,17 @@ struct StepWork {
   std::vector<double> after_mark;  // s of each step, in which the device works on after the step's mark
   std::array<ClassSum, static_cast<size_t>(logs::KernelClass::other) + 1> classes = {};
   double busy_seconds = 0, hidden_communication_seconds = 0;  // per step
+
+  std::vector<double>& moment(Moment moment) { return moments[static_cast<size_t>(moment)]; }
+  const std::vector<double>& moment(Moment moment) const { return moments[static_cast<size_t>(moment)]; }
 };
 
 // Adds up the pieces by step and key. Rows, moments and -after_mark add up to the steps' mean length.
 StepWork collect_work(const logs::Trace& trace, const StepPieces& pieces);
+
+// "[2048,4096] [4096,14336] bf16" -> {{2048, 4096}, {4096, 14336}}
+using Dimensions = std::vector<double>;
+std::vector<Dimensions> parse_shapes(std::string_view text);
 
 // How much work a call does, from its shapes: multiplications, or elements of its inputs. 0: unknown.
 double volume_of(logs::KernelClass kernel_class, std::string_view shapes);

@@ -6,26 +6,6 @@
 namespace tprimat::results {
 namespace {
 
-using Dimensions = std::vector<double>;
-
-// "[2048,4096] [4096,14336] bf16" -> {{2048, 4096}, {4096, 14336}}
-std::vector<Dimensions> parse_shapes(std::string_view text) {
-  std::vector<Dimensions> shapes;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '[') {
-      shapes.emplace_back();
-    } else if (!shapes.empty() && text[i] >= '0' && text[i] <= '9') {
-      const char* begin = text.data() + i;
-      double value = 0;
-      const auto done = std::from_chars(begin, text.data() + text.size(), value);
-      const bool inside = text.find(']', i) != std::string_view::npos && text.find(']', i) < text.find('[', i);
-      if (inside) shapes.back().push_back(value);
-      i += static_cast<size_t>(done.ptr - begin) - 1;
-    }
-  }
-  return shapes;
-}
-
 double elements(const Dimensions& shape) {
   double product = shape.empty() ? 0 : 1;
   for (const double each : shape) product *= each;
@@ -60,6 +40,23 @@ double of_convolution(const std::vector<Dimensions>& shapes) {
 }
 
 }  // namespace
+
+std::vector<Dimensions> parse_shapes(std::string_view text) {
+  std::vector<Dimensions> shapes;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '[') {
+      shapes.emplace_back();
+    } else if (!shapes.empty() && text[i] >= '0' && text[i] <= '9') {
+      const char* begin = text.data() + i;
+      double value = 0;
+      const auto done = std::from_chars(begin, text.data() + text.size(), value);
+      const bool inside = text.find(']', i) != std::string_view::npos && text.find(']', i) < text.find('[', i);
+      if (inside) shapes.back().push_back(value);
+      i += static_cast<size_t>(done.ptr - begin) - 1;
+    }
+  }
+  return shapes;
+}
 
 double volume_of(logs::KernelClass kernel_class, std::string_view shapes) {
   const std::vector<Dimensions> parsed = parse_shapes(shapes);

@@ -1,5 +1,6 @@
 #include "report/why_report.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -86,6 +87,12 @@ TEST(Why, PageHoldsNoMarkupOfItsInput) {
   EXPECT_NE(page.find("&lt;script&gt;"), std::string::npos);
   EXPECT_EQ(page.find("<script> "), std::string::npos);
   EXPECT_EQ(page.find("{terms}"), std::string::npos);
+}
+
+TEST(Why, PageHasAColourForEveryClass) {
+  const std::string page = render_why_page(sample_ledger(), {});
+  for (const auto& [kernel_class, name] : EnumNames<logs::KernelClass>::values)
+    EXPECT_NE(page.find(fmt::format("\"{}\": [", name)), std::string::npos) << name;
 }
 
 logs::Trace make_trace() {

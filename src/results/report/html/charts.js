@@ -25,10 +25,6 @@ function pointOf(participant) {
   return pointStyles[participant.index % pointStyles.length];
 }
 
-function themeColour(name) {
-  return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
-}
-
 function nameOf(participant) {
   return `${participant.letter}  ${participant.label}`;
 }

@@ -71,10 +71,6 @@ function formulaLink(key) {
   return link;
 }
 
-function announce(name) {
-  document.dispatchEvent(new CustomEvent(name));
-}
-
 function plural(count, word) {
   return `${count} ${word}${count === 1 ? "" : "s"}`;
 }

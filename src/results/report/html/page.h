@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,7 +11,7 @@
 #include "result/metrics.h"
 #include "text/json.h"
 
-// The page (page.html) is plain HTML: without scripts only the curves are missing.
+// The page (frame.html around page.html) is plain HTML: without scripts only the curves are missing.
 namespace tprimat::results {
 
 // For element content and quoted attributes: content of files is text, never markup. Control characters become spaces.
@@ -19,6 +20,14 @@ std::string escape_html(std::string_view text);
 // For the inside of a <script> element: valid JSON without bytes that could end the element or count as markup, and
 // without line separators that old JavaScript treats as line ends.
 std::string escape_script_json(const Json& value);
+
+// A whole page around its body. The policy allows these styles and scripts alone; the scripts run in their order.
+struct PageFrame {
+  std::string_view policy;
+  std::string title;  // escaped
+  std::span<const std::string_view* const> styles, scripts;
+};
+std::string render_frame(const PageFrame& frame, const std::string& body, const Json& data);
 
 std::string render_html_table(const TextTable& table);
 

@@ -11,14 +11,14 @@
 
 namespace tprimat::results {
 namespace embedded {
-extern const std::string_view page_html, chart_js, page_css, data_js, theme_js, run_table_js, charts_js, panels_js,
-    settings_js, formulas_js, page_js;
+extern const std::string_view frame_html, page_html, chart_js, page_css, data_js, theme_js, run_table_js, charts_js,
+    panels_js, settings_js, formulas_js, page_js;
 extern const std::string_view page_csp;  // the hashes of styles and scripts, as a Content-Security-Policy
 }  // namespace embedded
 
 namespace {
 
-// In the order in which they run.
+constexpr const std::string_view* k_styles[] = {&embedded::page_css};
 constexpr const std::string_view* k_scripts[] = {&embedded::chart_js,     &embedded::data_js,     &embedded::theme_js,
                                                  &embedded::run_table_js, &embedded::charts_js,   &embedded::panels_js,
                                                  &embedded::settings_js,  &embedded::formulas_js, &embedded::page_js};
@@ -196,6 +196,15 @@ std::string escape_script_json(const Json& value) {
   return out;
 }
 
+std::string render_frame(const PageFrame& frame, const std::string& body, const Json& data) {
+  std::string styles, scripts;
+  for (const std::string_view* style : frame.styles) styles.append("<style>").append(*style).append("</style>\n");
+  for (const std::string_view* script : frame.scripts) scripts.append("<script>").append(*script).append("</script>\n");
+  return fmt::format(fmt::runtime(embedded::frame_html), fmt::arg("policy", frame.policy),
+                     fmt::arg("title", frame.title), fmt::arg("styles", styles), fmt::arg("body", body),
+                     fmt::arg("data", escape_script_json(data)), fmt::arg("scripts", scripts));
+}
+
 std::string render_audit(const Comparison& comparison) {
   const auto name_pair = [](const ModelGroup& group, const Pair& pair) {
     return group.contenders[pair.reference].letter + " against " + group.contenders[pair.subject].letter;
@@ -214,16 +223,13 @@ std::string render_audit(const Comparison& comparison) {
 
 std::string render_html(const Comparison& comparison) {
   const Document document = build_document(comparison);
-  std::string scripts;
-  for (const std::string_view* script : k_scripts) scripts.append("<script>").append(*script).append("</script>\n");
-  return fmt::format(fmt::runtime(embedded::page_html), fmt::arg("policy", embedded::page_csp),
-                     fmt::arg("title", "Comparison of " + escape_html(count_runs(comparison))),
-                     fmt::arg("style", embedded::page_css), fmt::arg("verdicts", render_verdicts(document)),
-                     fmt::arg("runs", render_run_table(comparison)), fmt::arg("audit", render_audit(comparison)),
-                     fmt::arg("picture", render_svg(plot_comparison(comparison))),
-                     fmt::arg("formulas", render_formulas(comparison)), fmt::arg("remarks", render_remarks(document)),
-                     fmt::arg("reading_aid", render_reading_aid(document)),
-                     fmt::arg("data", escape_script_json(page_to_json(comparison))), fmt::arg("scripts", scripts));
+  const std::string title = "Comparison of " + escape_html(count_runs(comparison));
+  const std::string body = fmt::format(
+      fmt::runtime(embedded::page_html), fmt::arg("title", title), fmt::arg("verdicts", render_verdicts(document)),
+      fmt::arg("runs", render_run_table(comparison)), fmt::arg("audit", render_audit(comparison)),
+      fmt::arg("picture", render_svg(plot_comparison(comparison))), fmt::arg("formulas", render_formulas(comparison)),
+      fmt::arg("remarks", render_remarks(document)), fmt::arg("reading_aid", render_reading_aid(document)));
+  return render_frame({embedded::page_csp, title, k_styles, k_scripts}, body, page_to_json(comparison));
 }
 
 }  // namespace tprimat::results

@@ -19,7 +19,7 @@ namespace {
 
 constexpr size_t k_part_width = 160;
 
-// In the order in which they run.
+constexpr const std::string_view* k_styles[] = {&embedded::page_css, &embedded::why_css};
 constexpr const std::string_view* k_scripts[] = {&embedded::why_data_js, &embedded::theme_js,
                                                  &embedded::why_timeline_js};
 
@@ -66,19 +66,16 @@ std::string render_why_page(const Ledger& ledger, const std::vector<SideTimeline
     side["label"] = each.label;
     sides.push_back(std::move(side));
   }
-  std::string scripts;
-  for (const std::string_view* script : k_scripts) scripts.append("<script>").append(*script).append("</script>\n");
   const WhyTables tables = tabulate_why(ledger, false);
-  return fmt::format(fmt::runtime(embedded::why_html), fmt::arg("policy", embedded::why_csp),
-                     fmt::arg("title", escape_html(describe_gap(ledger))), fmt::arg("page_style", embedded::page_css),
-                     fmt::arg("style", embedded::why_css), fmt::arg("sides", render_html_table(tables.sides)),
-                     fmt::arg("causes", render_html_lines(tables.causes, "verdicts")),
-                     fmt::arg("remainder", render_html_lines({tables.remainder}, "lines")),
-                     fmt::arg("picture", render_svg(plot_why(ledger))), fmt::arg("terms", render_terms(ledger, tables)),
-                     fmt::arg("classes", tables.classes.rows.empty() ? "" : render_html_table(tables.classes)),
-                     fmt::arg("notes", render_html_lines(tables.notes, "lines")),
-                     fmt::arg("data", escape_script_json(Json{{"timelines", std::move(sides)}})),
-                     fmt::arg("scripts", scripts));
+  const std::string title = escape_html(describe_gap(ledger));
+  const std::string body = fmt::format(
+      fmt::runtime(embedded::why_html), fmt::arg("title", title), fmt::arg("sides", render_html_table(tables.sides)),
+      fmt::arg("causes", render_html_lines(tables.causes, "verdicts")),
+      fmt::arg("remainder", render_html_lines({tables.remainder}, "lines")),
+      fmt::arg("picture", render_svg(plot_why(ledger))), fmt::arg("terms", render_terms(ledger, tables)),
+      fmt::arg("classes", tables.classes.rows.empty() ? "" : render_html_table(tables.classes)),
+      fmt::arg("notes", render_html_lines(tables.notes, "lines")));
+  return render_frame({embedded::why_csp, title, k_styles, k_scripts}, body, Json{{"timelines", std::move(sides)}});
 }
 
 }  // namespace tprimat::results

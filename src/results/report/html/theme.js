@@ -4,6 +4,14 @@
 const themes = ["as the system", "light", "dark"];
 const themeButton = document.getElementById("theme");
 
+function announce(name) {
+  document.dispatchEvent(new CustomEvent(name));
+}
+
+function themeColour(name) {
+  return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+}
+
 function storedTheme() {
   try {
     return localStorage.getItem("tprimat-theme") ?? themes[0];

@@ -3,18 +3,10 @@
 
 const page = JSON.parse(document.getElementById("page-data").textContent);
 
-function announce(name) {
-  document.dispatchEvent(new CustomEvent(name));
-}
-
-function themeColour(name) {
-  return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
-}
-
 // Of each group of events, in light and in dark. Related groups have related colours.
 const groupColours = {
   "matmul": ["#0072B2", "#4DA6E0"], "attention": ["#5E3C99", "#B79CE8"], "convolution": ["#2A93C9", "#8AD3F7"],
-  "norm": ["#009E73", "#2BC49A"], "softmax_loss": ["#7A9A01", "#B5D334"], "elementwise": ["#66A61E", "#8FD14F"],
+  "norm": ["#009E73", "#2BC49A"], "softmax": ["#7A9A01", "#B5D334"], "elementwise": ["#66A61E", "#8FD14F"],
   "optimizer": ["#B87A00", "#F2B632"], "collective": ["#D55E00", "#F0823C"], "copy": ["#CC79A7", "#E39BC4"],
   "reduction": ["#1F78B4", "#6FB1E0"], "embedding": ["#E7298A", "#F27FB8"],
   "other": ["#767676", "#A0A0A0"], "runtime call": ["#A6761D", "#D9A94A"], "Python": ["#B0B7BF", "#5A626B"],
