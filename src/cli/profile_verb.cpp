@@ -54,8 +54,7 @@ void add_profile_verb(CommandLine& program, Session& session) {
   auto options = std::make_shared<ProfileOptions>();
   verb->add_option("--summarise", options->file,
                    "Summarise this file or folder instead: trace of PyTorch (.json), Nsight Systems (.sqlite) or "
-                   "rocprofv3 (.json, "
-                   ".pftrace, .csv), kernel table (.csv), TraceLens report (.xlsx or folder)")
+                   "rocprofv3 (.json, .pftrace, .csv), kernel table (.csv), TraceLens report (.xlsx or folder)")
       ->type_name("FILE");
   verb->add_option("--profiler", options->profiler, "Profiler: auto (the platform's), nsys, rocprofv3, torch or own")
       ->choices(choices_of<Profiler>({"auto"}))

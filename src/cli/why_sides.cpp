@@ -7,9 +7,11 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 
 #include "base/error.h"
 #include "result/result_file.h"
+#include "text/words.h"
 #include "trace/rocprof_csv.h"
 #include "trace/trace_format.h"
 #include "why/pipeline_ledger.h"
@@ -45,16 +47,6 @@ std::vector<fs::path> list_files(const fs::path& folder, bool (*is_kind)(const f
   return files;
 }
 
-std::vector<std::string> split_commas(const std::string& word) {
-  std::vector<std::string> parts;
-  for (size_t begin = 0; begin <= word.size();) {
-    const size_t end = std::min(word.find(',', begin), word.size());
-    if (end > begin) parts.push_back(word.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
-}
-
 // The files of a pattern with *, ? or [], which a shell left alone; the word itself where it is none.
 std::vector<fs::path> expand_pattern(const std::string& word) {
   if (word.find_first_of("*?[") == std::string::npos || fs::exists(word)) return {word};
@@ -70,8 +62,9 @@ std::vector<fs::path> expand_pattern(const std::string& word) {
 std::vector<fs::path> expand(const std::string& word) {
   if (fs::exists(word)) return {word};
   std::vector<fs::path> files;
-  for (const std::string& part : split_commas(word))
-    for (const fs::path& file : expand_pattern(part)) files.push_back(file);
+  for (const std::string_view part : split(word, ','))
+    if (!part.empty()) std::ranges::move(expand_pattern(std::string(part)), std::back_inserter(files));
+  if (files.empty()) throw Error(Problem{"names no file", "'" + word + "'", "name a result, a trace or a folder"});
   return files;
 }
 
@@ -89,10 +82,6 @@ logs::Trace prepare(logs::Trace trace, const fs::path& file, const std::optional
   return trace;
 }
 
-logs::Trace load_trace(const fs::path& file, const std::optional<suite::StepRange>& steps) {
-  return prepare(logs::read_trace(file, logs::TraceContent::everything), file, steps);
-}
-
 results::SideInput load_traces(const std::string& label, const std::vector<fs::path>& files,
                                const std::optional<suite::StepRange>& steps) {
   results::SideInput side{.label = label};
@@ -104,17 +93,29 @@ results::SideInput load_traces(const std::string& label, const std::vector<fs::p
   return side;
 }
 
+// Those of a result's profile; none where it has no profile.
+std::vector<fs::path> list_traces(const fs::path& path, const RunResult& result) {
+  std::vector<fs::path> files;
+  if (!result.profile) return files;
+  for (const std::string& file : result.profile->files) files.push_back(path.parent_path() / file);
+  return files;
+}
+
+results::SideInput load_recorded(const fs::path& path, const RunResult& result, const std::vector<fs::path>& traces,
+                                 const std::optional<suite::StepRange>& steps) {
+  results::SideInput side = load_traces(path.stem().string(), traces, steps);
+  side.files.insert(side.files.begin(), path.string());
+  side.result = result;
+  return side;
+}
+
 results::SideInput load_result_side(const fs::path& path, const std::optional<suite::StepRange>& steps) {
-  RunResult result = load_run_result(path);
-  if (!result.profile || result.profile->files.empty())
+  const RunResult result = load_run_result(path);
+  const std::vector<fs::path> traces = list_traces(path, result);
+  if (traces.empty())
     throw Error(Problem{"has no profile", path.string(),
                         "record one with tprimat run --profile-steps 3, or name the traces instead"});
-  std::vector<fs::path> files;
-  for (const std::string& file : result.profile->files) files.push_back(path.parent_path() / file);
-  results::SideInput side = load_traces(path.stem().string(), files, steps);
-  side.files.insert(side.files.begin(), path.string());
-  side.result = std::move(result);
-  return side;
+  return load_recorded(path, result, traces, steps);
 }
 
 std::string name_of_folder(const fs::path& path) {
@@ -148,7 +149,7 @@ results::TotalsInput load_totals(const std::string& path) {
 std::string label_of(const fs::path& path) {
   std::string name = path.filename().string();
   for (const std::string_view ending : {".gz", ".zst", ".json", ".pt.trace", ".sqlite", ".pftrace", ".csv"})
-    if (name.size() > ending.size() && name.ends_with(ending)) name.resize(name.size() - ending.size());
+    if (name.size() > ending.size() && name.ends_with(ending)) name.erase(name.size() - ending.size());
   return name;
 }
 
@@ -167,16 +168,10 @@ results::SideInput load_side(const std::string& word, const std::optional<suite:
 }
 
 std::optional<results::SideInput> load_profiled(const std::string& path, const RunResult& result) {
-  if (!result.profile || result.profile->files.empty()) return std::nullopt;
-  results::SideInput side{.label = fs::path(path).stem().string(), .result = result};
-  side.files.push_back(path);
-  for (const std::string& name : result.profile->files) {
-    const fs::path file = fs::path(path).parent_path() / name;
-    if (!fs::exists(file)) return std::nullopt;
-    side.ranks.push_back(load_trace(file, std::nullopt));
-    side.files.push_back(file.string());
-  }
-  return side;
+  const std::vector<fs::path> traces = list_traces(path, result);
+  const bool is_whole = std::ranges::all_of(traces, [](const fs::path& trace) { return fs::exists(trace); });
+  if (traces.empty() || !is_whole) return std::nullopt;
+  return load_recorded(path, result, traces, std::nullopt);
 }
 
 bool is_pipeline(const std::string& path) { return fs::exists(path) && results::is_pipeline_input(path); }

@@ -168,9 +168,12 @@ ExitStatus report_one_pipeline(const Session& session, const WhyRequest& request
   const results::PipelineReport report = results::report_pipeline(pipeline);
   std::optional<results::WhatIfReport> what_if;
   if (!request.what_if.empty()) what_if = results::answer_what_if(pipeline, parse_changes(request));
-  print_result(session.json ? print_json(results::pipeline_to_json(report, what_if))
-                            : results::render_pipeline(report) +
-                                  (what_if ? "\n" + results::render_what_if(*what_if) : std::string()));
+  if (session.json) {
+    print_result(print_json(results::pipeline_to_json(report, what_if)));
+    return ExitStatus::done;
+  }
+  print_result(results::render_pipeline(report));
+  if (what_if) print_result("\n" + results::render_what_if(*what_if));
   return ExitStatus::done;
 }
 

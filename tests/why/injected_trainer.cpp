@@ -2,8 +2,8 @@
 // (--wrap of make_engine, CMakeLists.txt); everything else is the product's own.
 //
 //   TPRIMAT_INJECTION=data:0.02           every step waits 20 ms for its first sample
-//   TPRIMAT_INJECTION=copies:100          every forward norm copies 256 KB a hundred times more, as an operation of its
-//   own TPRIMAT_INJECTION=collectives:2e-9    every collective of more than 1 KB takes 2 ns more for each byte
+//   TPRIMAT_INJECTION=copies:100          every forward norm copies 256 KB a hundred times more, as its own operation
+//   TPRIMAT_INJECTION=collectives:2e-9    every collective of more than 1 KB takes 2 ns more for each byte
 //   TPRIMAT_INJECTION=slow_step:0.2:5     every fifth step takes 0.2 s longer
 //   TPRIMAT_INJECTION=pin:1:0             rank 1 runs on processor 0 alone
 //

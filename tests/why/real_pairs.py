@@ -179,7 +179,7 @@ def main():
     tprimat, shared = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2])
     pairs = shared / "trace_pairs"
     if not (pairs / "MANIFEST.tsv").exists():
-        print(f"skipped: {pairs} is not there; the traces are not part of the sources")
+        print(f"skipped: {pairs} is missing: it is of the example data set, whose folder belongs at {shared.resolve()}")
         return SKIPPED
     with tempfile.TemporaryDirectory() as name:
         checks = Checks(tprimat, pathlib.Path(name))

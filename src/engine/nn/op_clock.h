@@ -117,9 +117,10 @@ class OpTimer {
 // A part of a step, as a range around its operations: kept where every call is.
 class OpRange {
  public:
-  OpRange(OpClock* clock, std::string name, const OpScope& scope)
-      : clock_(clock != nullptr && clock->keeps_events() ? clock : nullptr), name_(std::move(name)) {
+  OpRange(OpClock* clock, std::string_view name, const OpScope& scope)
+      : clock_(clock != nullptr && clock->keeps_events() ? clock : nullptr) {
     if (clock_ == nullptr) return;
+    name_ = name;
     outer_ = std::exchange(clock_->scope, scope);
     op_ = clock_->open(name_);
   }

@@ -5,9 +5,8 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <type_traits>
 
-#include "device/element.h"
+#include "comm/communicator.h"
 
 namespace tprimat::engine {
 
@@ -28,7 +27,7 @@ struct OpWork {
   double flops = 0;  // 0 for operations that are bound by memory
   double bytes = 0;  // read and written, each operand once
   std::array<OpDims, 2> inputs = {};
-  const char* type = "";  // of the inputs' elements, as PyTorch's profiler names it
+  ElementType type = ElementType::bytes;  // of the inputs' elements
 };
 
 // The ranks that a collective moves data among.
@@ -49,14 +48,6 @@ struct OpEvent {
   std::chrono::steady_clock::time_point begin, end;
 };
 
-template <class T>
-constexpr const char* op_type() {
-  if constexpr (std::is_same_v<T, bf16>) return "c10::BFloat16";
-  if constexpr (std::is_same_v<T, f16>) return "c10::Half";
-  if constexpr (std::is_same_v<T, double>) return "double";
-  return "float";
-}
-
 // [rows, inputs] times [inputs, outputs].
 template <class T>
 OpWork product_work(int64_t rows, int64_t inputs, int64_t outputs) {
@@ -64,7 +55,7 @@ OpWork product_work(int64_t rows, int64_t inputs, int64_t outputs) {
   return {2 * m * n * k,
           static_cast<double>(sizeof(T)) * (m * n + n * k + m * k),
           {OpDims{rows, inputs}, OpDims{inputs, outputs}},
-          op_type<T>()};
+          element_type_of<T>()};
 }
 
 // An operation that goes `passes` times over `rows` times `columns` values.
@@ -73,7 +64,7 @@ OpWork memory_work(int64_t rows, int64_t columns, double passes) {
   return {0,
           passes * static_cast<double>(sizeof(T)) * static_cast<double>(rows * columns),
           {OpDims{rows, columns}},
-          op_type<T>()};
+          element_type_of<T>()};
 }
 
 }  // namespace tprimat::engine

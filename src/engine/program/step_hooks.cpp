@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 
@@ -131,7 +132,7 @@ void StepProfile::print() const {
 }
 
 StepTrace::StepTrace(Engine& engine, const Backend& backend, const TrainSpec& spec, int64_t first_step)
-    : engine_(engine), backend_(backend), spec_steps_(spec.steps), request_(op_trace_request()) {
+    : engine_(engine), backend_(backend), spec_steps_(spec.steps), begin_(first_step), request_(op_trace_request()) {
   if (!request_) return;
   const bool is_split = request_->last_step > spec.steps && !is_extra();
   if (is_split || request_->last_step < first_step)
@@ -161,10 +162,11 @@ void StepTrace::note(const StepRecord& record) {
 
 void StepTrace::begin_before(int64_t step) {
   const bool is_own = request_->kind == OpTraceRequest::Kind::own;
-  if (step == request_->first_step - (is_own ? 1 : 0) || (steps_.empty() && step > request_->first_step))
-    engine_.use_clock(&clock_);
-  if (step == request_->first_step) clock_.forget_events();
-  if (step == request_->first_step && !is_own) backend_.accelerator->watch_with_profiler(true);
+  const int64_t first = std::max(request_->first_step, begin_);  // a resumed training may begin within the window
+  if (step == std::max(first - (is_own ? 1 : 0), begin_)) engine_.use_clock(&clock_);
+  if (step != first) return;
+  clock_.forget_events();
+  if (!is_own) backend_.accelerator->watch_with_profiler(true);
 }
 
 void StepTrace::finish(int64_t step) {

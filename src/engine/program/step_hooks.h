@@ -88,7 +88,7 @@ class StepTrace {
 
   Engine& engine_;
   const Backend& backend_;
-  const int64_t spec_steps_;
+  const int64_t spec_steps_, begin_;  // the last step of the training, the first of this process
   std::optional<OpTraceRequest> request_;
   OpClock clock_;
   std::vector<StepSpan> steps_;

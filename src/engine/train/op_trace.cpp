@@ -37,6 +37,20 @@ std::string_view category_of(const OpEvent& event) {
   return event.kind == OpKind::range ? "user_annotation" : "cpu_op";
 }
 
+// As PyTorch's profiler names it.
+const char* type_name(ElementType type) {
+  switch (type) {
+    case ElementType::float32: return "float";
+    case ElementType::float64: return "double";
+    case ElementType::bfloat16: return "c10::BFloat16";
+    case ElementType::float16: return "c10::Half";
+    case ElementType::int32: return "int";
+    case ElementType::int64: return "long";
+    case ElementType::bytes: break;
+  }
+  return "byte";
+}
+
 int64_t count_dims(const OpDims& dims) { return std::ranges::find(dims, 0) - dims.begin(); }
 
 int64_t elements_of(const OpDims& dims) {
@@ -100,7 +114,7 @@ class TraceText {
       if (input.front() == 0) continue;
       const std::string_view between = dims.empty() ? "" : ", ";
       dims += fmt::format("{}[{}]", between, fmt::join(input.begin(), input.begin() + count_dims(input), ", "));
-      types += fmt::format("{}\"{}\"", between, work.type);
+      types += fmt::format("{}\"{}\"", between, type_name(work.type));
     }
     argument("Input Dims", "[" + dims + "]");
     argument("Input type", "[" + types + "]");
@@ -113,7 +127,7 @@ class TraceText {
     argument("Process Group Description", quoted(event.group.name));
     argument("Group size", event.group.size);
     argument("In msg nelems", elements_of(event.work.inputs.front()));
-    argument("dtype", quoted(event.work.type));
+    argument("dtype", quoted(type_name(event.work.type)));
   }
 
   static std::string quoted(std::string_view text) { return fmt::format("\"{}\"", text); }

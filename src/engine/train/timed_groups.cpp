@@ -6,24 +6,11 @@
 namespace tprimat::engine {
 namespace {
 
-const char* type_name(ElementType type) {
-  switch (type) {
-    case ElementType::float32: return "float";
-    case ElementType::float64: return "double";
-    case ElementType::bfloat16: return "c10::BFloat16";
-    case ElementType::float16: return "c10::Half";
-    case ElementType::int32: return "int";
-    case ElementType::int64: return "long";
-    case ElementType::bytes: break;
-  }
-  return "byte";
-}
-
 OpClock::Call describe(std::string_view name, const OpGroup& group, const CommBuffer& values) {
   OpClock::Call call{name, OpKind::collective, {}, group};
   call.work.bytes = static_cast<double>(values.size());
   call.work.inputs = {OpDims{values.count}};
-  call.work.type = type_name(values.type);
+  call.work.type = values.type;
   return call;
 }
 

@@ -40,7 +40,10 @@ Arguments rocprof_arguments(const ProfileWindow& window) {
   return arguments;
 }
 
-constexpr const char* k_trace_of_rank = "/rank_{rank}.json.gz";
+// Where a rank writes its trace; "{rank}" stands for its own number.
+std::string rank_trace(const ProfileWindow& window, std::string_view rank) {
+  return fmt::format("{}/rank_{}.json.gz", window.trace, rank);
+}
 
 std::string names_of(const std::vector<Profiler>& profilers) {
   std::string text;
@@ -128,7 +131,7 @@ std::string print_window(const ProfileWindow& window) {
     case Profiler::own: break;
   }
   return fmt::format("{}:{}:{}", enum_name(window.profiler), steps,
-                     window.of_every_rank ? window.trace + k_trace_of_rank : trace_file(window));
+                     window.of_every_rank ? rank_trace(window, "{rank}") : trace_file(window));
 }
 
 ProfileWindow choose_further_steps(const FrameworkModule& framework, const LaunchRequest& request, int64_t count) {
@@ -143,12 +146,14 @@ ProfileWindow choose_further_steps(const FrameworkModule& framework, const Launc
   return {.profiler = *framework.further_steps,
           .first_step = first,
           .last_step = first + count - 1,
-          .trace = request.paths.folder + "/profile",
+          .trace = rank_traces_folder(request.paths),
           .of_every_rank = true};
 }
 
+std::string rank_traces_folder(const RunPaths& paths) { return paths.folder + "/profile"; }
+
 std::string trace_of_rank(const ProfileWindow& window, int64_t rank) {
-  return fmt::format("{}/rank_{}.json.gz", window.trace, rank);
+  return rank_trace(window, std::to_string(rank));
 }
 
 std::string rocprof_folder(const ProfileWindow& window) { return window.trace + "_rocprofv3"; }

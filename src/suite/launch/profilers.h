@@ -46,12 +46,13 @@ std::string torch_trace_folder(const RunPaths& paths);
 // The steps for the ranks' variable TPRIMAT_PROFILE: "own:11:15:PATH".
 std::string print_window(const ProfileWindow& window);
 
-// The window of `count` steps after the measured ones, of which all ranks write traces into `folder`. One more step
-// goes before it, in which the profiler gets ready. Throws Error with a sentence where the framework's program, or the
-// launcher, cannot do that.
+// The window of `count` steps after the measured ones, of which all ranks write traces. One more step goes before it,
+// in which the profiler gets ready. Throws Error with a sentence where the framework's program, or the launcher, cannot
+// do that.
 ProfileWindow choose_further_steps(const FrameworkModule& framework, const LaunchRequest& request, int64_t count);
 
-// Where rank `rank` writes its trace.
+// Where the ranks write them, and where one rank does.
+std::string rank_traces_folder(const RunPaths& paths);
 std::string trace_of_rank(const ProfileWindow& window, int64_t rank);
 
 // Puts a launch under the profiler: it precedes the launcher, so that it sees all ranks of this machine, and

@@ -59,7 +59,7 @@ void remove_profiled_steps(const PlannedRun& run) {
   if (run.profile) return;
   std::error_code ignored;  // what cannot be removed cannot be replaced either, which will be told
   fs::remove_all(folder_beside(run.plan.result_path), ignored);
-  fs::remove_all(fs::path(run.request.paths.folder) / "profile", ignored);
+  fs::remove_all(rank_traces_folder(run.request.paths), ignored);
   fs::remove(records_of(run), ignored);
 }
 
@@ -67,7 +67,9 @@ void bring_profiled_steps(RunResult& result, const PlannedRun& run) {
   if (!run.unprofiled.empty()) add_warning(result, run.unprofiled);
   if (!run.request.profiled_steps || result.status != RunStatus::complete) return;
   const ProfileWindow& window = *run.request.profiled_steps;
-  RunProfile profile{.profiler = window.profiler, .first_step = window.first_step, .last_step = window.last_step};
+  RunProfile profile;
+  profile.profiler = window.profiler;
+  profile.first_step = window.first_step, profile.last_step = window.last_step;
   try {
     profile.step_times = read_step_times(run);
     profile.files = move_traces(run);

@@ -161,7 +161,7 @@ TEST(OpTrace, IsReadAsPyTorchsAre) {
   const auto at = [&](int64_t microseconds) { return begin + std::chrono::microseconds(microseconds); };
   const OpEvent product{
       "mlp.down forward", OpKind::product, {OpPhase::forward, 3, 1}, product_work<bf16>(2, 3, 4), {}, at(10), at(30)};
-  OpClock::Call call{"all_reduce", OpKind::collective, {0, 64, {OpDims{16}}, "float"}, {"data", 2}};
+  OpClock::Call call{"all_reduce", OpKind::collective, {0, 64, {OpDims{16}}, ElementType::float32}, {"data", 2}};
   const OpEvent exchange{std::string(call.name), call.kind, {OpPhase::backward}, call.work, call.group, at(40), at(50)};
   const Json trace = parse_json(render_op_trace({product, exchange}, {{7, at(0), at(60)}}, {1, 2}), "trace");
   EXPECT_EQ(trace.at("distributedInfo").at("rank"), 1);
