@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "trace/csv_rows.h"
+#include "text/csv.h"
 #include "trace/kineto_event.h"
 #include "trace/tracelens_report.h"
 

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "text/csv.h"
 #include "text/format.h"
 #include "trace/csv_rows.h"
 #include "trace/trace_builder.h"
@@ -134,7 +135,7 @@ void RocprofCsvReader::read_calls(CsvTable& table) {
 
 bool is_rocprof_csv(std::string_view text) {
   if (!text.starts_with("\"Kind\"") && !text.starts_with("\"Domain\"")) return false;
-  const CsvCells header = take_csv_row(text);
+  const std::vector<std::string> header = take_csv_row(text);
   const auto has = [&](std::string_view name) { return std::find(header.begin(), header.end(), name) != header.end(); };
   return has("Start_Timestamp") && has("End_Timestamp") &&
          (has("Kernel_Name") || has("Direction") || (has("Function") && has("Domain")));
