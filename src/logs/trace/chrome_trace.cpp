@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "text/enum_names.h"
 #include "text/format.h"
+#include "text/words.h"
 #include "trace/find_layers.h"
 #include "trace/json_stream.h"
 #include "trace/kineto_event.h"
@@ -21,8 +22,6 @@
 
 namespace tprimat::logs {
 namespace {
-
-constexpr int64_t k_max_nanoseconds = int64_t{1} << 61;  // sums and differences of two of these fit
 
 constexpr std::string_view k_step_mark = "ProfilerStep#";
 
@@ -176,7 +175,7 @@ void EventKeeper::keep_details(const KinetoEvent& event, HostEvent& kept) {
 }
 
 void EventKeeper::keep_mark(const KinetoEvent& event, EventCategory category) {
-  const auto step = parse_integer(event.raw(EventField::name).substr(k_step_mark.size()));
+  const auto step = parse_number<int64_t>(event.raw(EventField::name).substr(k_step_mark.size()));
   const auto span = event.span();
   if (!step || !span) return;
   const auto process = event.whole(EventField::process);
@@ -247,7 +246,8 @@ class ChromeReader {
     else if (key == "distributedInfo" && first == '{')
       read_run();
     else if (key == "baseTimeNanoseconds")
-      json_.item([this](JsonCursor& cursor) { trace_.base_unix_nanoseconds = parse_integer(cursor.value().raw); });
+      json_.item(
+          [this](JsonCursor& cursor) { trace_.base_unix_nanoseconds = parse_number<int64_t>(cursor.value().raw); });
     else
       json_.skip();
   }
@@ -277,7 +277,7 @@ class ChromeReader {
     std::optional<int64_t> id;
     std::string name;
     read_object([&](std::string_view key, const JsonValue& value) {
-      if (key == "id") id = parse_integer(value.raw);
+      if (key == "id") id = parse_number<int64_t>(value.raw);
       if (key == "name" && value.kind == JsonKind::string) name = value.text();
     });
     if (id && !name.empty()) trace_.device_names[*id] = printable(name);
@@ -285,8 +285,8 @@ class ChromeReader {
 
   void read_run() {
     read_object([this](std::string_view key, const JsonValue& value) {
-      if (key == "rank") trace_.rank = parse_integer(value.raw);
-      if (key == "world_size") trace_.world_size = parse_integer(value.raw);
+      if (key == "rank") trace_.rank = parse_number<int64_t>(value.raw);
+      if (key == "world_size") trace_.world_size = parse_number<int64_t>(value.raw);
     });
   }
 
@@ -303,12 +303,12 @@ int64_t take_fraction(std::string_view& text) {
   text.remove_prefix(1);
   int64_t nanoseconds = 0, scale = 100;
   bool rounds_up = false;
-  for (; !text.empty() && text.front() >= '0' && text.front() <= '9'; text.remove_prefix(1), scale /= 10) {
+  for (; !text.empty() && is_digit(text.front()); text.remove_prefix(1), scale /= 10) {
     if (scale > 0) nanoseconds += (text.front() - '0') * scale;
     if (scale == 0 && !rounds_up) rounds_up = text.front() >= '5';
     if (scale == 0) break;
   }
-  while (!text.empty() && text.front() >= '0' && text.front() <= '9') text.remove_prefix(1);
+  while (!text.empty() && is_digit(text.front())) text.remove_prefix(1);
   return nanoseconds + (rounds_up ? 1 : 0);
 }
 

@@ -7,6 +7,8 @@
 
 namespace tprimat::logs {
 
+inline constexpr int k_max_json_depth = 200;
+
 struct JsonEnds {};  // thrown where the text ends within a value
 
 // Thrown where the text is not JSON.

@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <map>
 #include <string>
 #include <unordered_map>
 
 #include "base/error.h"
 #include "text/proto.h"
+#include "text/words.h"
 #include "trace/trace_builder.h"
 
 namespace tprimat::logs {
@@ -62,9 +62,7 @@ constexpr SliceFigure k_figures[] = {{"begin_ns", &Slice::begin},   {"end_ns", &
 // "Agent 4" and "GPU-4" as well
 std::optional<int64_t> number_in(std::string_view text) {
   if (const size_t blank = text.find_last_of(" -"); blank != std::string_view::npos) text.remove_prefix(blank + 1);
-  int64_t value = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return failure == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
+  return parse_number<int64_t>(text);
 }
 
 class PerfettoReader {

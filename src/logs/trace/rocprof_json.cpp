@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <unordered_map>
 #include <vector>
 
 #include "text/format.h"
+#include "text/words.h"
 #include "trace/json_stream.h"
 #include "trace/trace_builder.h"
 
@@ -55,10 +55,8 @@ constexpr RecordField k_fields[] = {{"", "kind", &Record::kind, &Record::name},
                                     {"src_agent_id", "handle", &Record::source}};
 
 int64_t parse_handle(std::string_view text) {
-  uint64_t value = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool fits = failure == std::errc() && end == text.data() + text.size() && value <= INT64_MAX;
-  return fits ? static_cast<int64_t>(value) : -1;
+  const auto value = parse_number<int64_t>(text);
+  return value && *value >= 0 ? *value : -1;
 }
 
 void set_field(Record& record, std::string_view outer, std::string_view key, const JsonValue& value) {
@@ -70,15 +68,15 @@ void set_field(Record& record, std::string_view outer, std::string_view key, con
 }
 
 // Objects within the record too, and the texts of its list of names.
-void read_record(JsonCursor& cursor, Record& record, std::vector<std::string>* names, std::string_view outer = "",
+void read_record(JsonCursor& cursor, Record& record, std::vector<std::string>& names, std::string_view outer = "",
                  int depth = 0) {
   constexpr int k_deepest = 8;
   cursor.members([&](std::string_view key) {
     const char next = cursor.peek();
     if (next == '{' && depth < k_deepest)
       read_record(cursor, record, names, key, depth + 1);
-    else if (next == '[' && names != nullptr)
-      cursor.elements([&] { names->push_back(cursor.value().text()); });
+    else if (next == '[')
+      cursor.elements([&] { names.push_back(cursor.value().text()); });
     else
       set_field(record, outer, key, cursor.value());
   });
@@ -159,7 +157,7 @@ void RocprofJsonReader::each_record(Keep keep) {
     json_.item([&](JsonCursor& cursor) {
       record = {};
       names.clear();
-      read_record(cursor, record, &names);
+      read_record(cursor, record, names);
     });
     keep(record, names);
   });
@@ -220,7 +218,9 @@ std::optional<uint64_t> RocprofJsonReader::correlation_of(const Record& record) 
 
 void RocprofJsonReader::keep_kernel(const Record& record) {
   const auto found = kernels_.find(record.kernel);
-  const std::string name = found != kernels_.end() ? found->second : fmt::format("kernel {}", record.kernel);
+  const bool is_named = found != kernels_.end();
+  const std::string number = is_named ? "" : fmt::format("kernel {}", record.kernel);
+  const std::string_view name = is_named ? found->second : number;
   const int64_t stream = record.stream >= 0 ? record.stream : record.queue;
   builder_.add_work(
       {record.span(), name, device_of(record.agent), stream, GpuEventKind::kernel, correlation_of(record)});

@@ -2,17 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <limits>
 
+#include "text/words.h"
 #include "trace/kineto_event.h"
 
 namespace tprimat::logs {
 namespace {
-
-constexpr int64_t k_max_nanoseconds = int64_t{1} << 61;  // sums and differences of two of these fit
-
-char to_lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 // "aten::mm" of "aten::mm, seq = 5, op_id = 8, sizes = [[2, 3], [3, 4]]", as PyTorch's emit_nvtx writes it.
 std::string_view without_details(std::string_view name) {
@@ -28,13 +24,11 @@ std::optional<int64_t> step_of_range(std::string_view name) {
   const size_t end = name.find_last_not_of("0123456789");
   if (end == std::string_view::npos || end + 1 == name.size()) return std::nullopt;
   std::string word;
-  for (const char c : name.substr(0, end + 1))
-    if (c != ' ' && c != '_' && c != '#' && c != '-' && c != ':' && c != '=') word += to_lower(c);
+  for (const char c : lower_case(name.substr(0, end + 1)))
+    if (c != ' ' && c != '_' && c != '#' && c != '-' && c != ':' && c != '=') word += c;
   constexpr std::array k_words{"profilerstep", "step", "trainstep", "trainingstep", "iteration", "iter", "globalstep"};
   if (std::find(k_words.begin(), k_words.end(), word) == k_words.end()) return std::nullopt;
-  int64_t step = 0;
-  const auto [stop, failure] = std::from_chars(name.data() + end + 1, name.data() + name.size(), step);
-  return failure == std::errc() ? std::optional(step) : std::nullopt;
+  return parse_number<int64_t>(name.substr(end + 1));
 }
 
 std::optional<Span> TraceBuilder::span_of(int64_t begin, int64_t end) {
