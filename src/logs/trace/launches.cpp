@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <string>
 
 #include "trace/kernel_classes.h"
 #include "trace/kineto_event.h"
+#include "trace/nesting.h"
 
 namespace tprimat::logs {
 namespace {
@@ -38,10 +38,9 @@ class ContextFinder {
 
   // By host event; only those of calls are filled.
   std::vector<LaunchContext> find() {
-    std::vector<uint32_t> order;
-    for (uint32_t i = 0; i < events_.size(); ++i)
-      if (events_[i].kind == HostEventKind::operation || events_[i].kind == HostEventKind::runtime) order.push_back(i);
-    std::sort(order.begin(), order.end(), [this](uint32_t a, uint32_t b) { return is_before(events_[a], events_[b]); });
+    const std::vector<uint32_t> order = order_by_nesting(events_, [](const HostEvent& event) {
+      return event.kind == HostEventKind::operation || event.kind == HostEventKind::runtime;
+    });
     std::vector<LaunchContext> found(events_.size());
     std::vector<uint32_t> open;
     uint32_t thread = k_none;
@@ -58,13 +57,6 @@ class ContextFinder {
   }
 
  private:
-  static bool is_before(const HostEvent& a, const HostEvent& b) {
-    const auto key = [](const HostEvent& e) {
-      return std::tuple(e.thread, e.span.begin, -e.span.end, e.kind == HostEventKind::runtime);
-    };
-    return key(a) < key(b);
-  }
-
   LaunchContext context_of(const std::vector<uint32_t>& open, const HostEvent& call) const {
     LaunchContext found;
     for (auto each = open.rbegin(); each != open.rend(); ++each) {
