@@ -8,7 +8,6 @@
 #include <functional>
 #include <limits>
 #include <map>
-#include <unordered_map>
 #include <utility>
 
 #include "base/error.h"
@@ -19,45 +18,21 @@
 #include "trace/json_stream.h"
 #include "trace/kineto_event.h"
 #include "trace/launches.h"
+#include "trace/trace_index.h"
 
 namespace tprimat::logs {
 namespace {
 
 constexpr std::string_view k_step_mark = "ProfilerStep#";
 
-// Texts by number, each once. Looking one up that is known costs no memory.
-class TextIndex {
- public:
-  explicit TextIndex(std::vector<std::string>& texts) : texts_(texts) {}
-
-  // make(): the text that belongs to the key.
-  template <class Make>
-  uint32_t find(std::string_view key, Make&& make) {
-    if (const auto found = by_key_.find(key); found != by_key_.end()) return found->second;
-    std::string text = make();
-    const auto [known, is_new] = by_text_.try_emplace(text, static_cast<uint32_t>(texts_.size()));
-    if (is_new) texts_.push_back(std::move(text));
-    by_key_.emplace(key, known->second);
-    return known->second;
-  }
-
- private:
-  struct Hash : std::hash<std::string_view> {
-    using is_transparent = void;
-  };
-  std::vector<std::string>& texts_;
-  std::unordered_map<std::string, uint32_t, Hash, std::equal_to<>> by_key_;
-  std::unordered_map<std::string, uint32_t> by_text_;
-};
-
-// Keeps what the project uses of the events of a trace.
+// Keeps what the project needs of the events.
 class EventKeeper {
  public:
   EventKeeper(Trace& trace, TraceContent content)
-      : trace_(trace), content_(content), names_(trace.names), shapes_(trace.shapes) {}
+      : trace_(trace), content_(content), names_(trace.names), shapes_(trace.shapes), collectives_(trace.collectives) {}
 
   void keep(const KinetoEvent& event);
-  // The events stand in a list by themselves: their categories are those of another program.
+  // For a bare list of events: another program wrote it, with categories of its own.
   void expect_any_category() { any_category_ = true; }
   void finish() {
     if (content_ != TraceContent::everything) return;
@@ -79,8 +54,8 @@ class EventKeeper {
   TraceContent content_;
   bool any_category_ = false;
   TextIndex names_, shapes_;
+  CollectiveIndex collectives_;
   std::map<std::pair<int64_t, int64_t>, uint32_t> threads_;  // process and thread as the trace numbers them
-  std::map<CollectiveCall, uint32_t> collectives_;
   std::string shapes_key_;
   LaunchNumbers numbers_;
   std::vector<int64_t> sequences_;  // of host events, as of find_layers
@@ -208,10 +183,7 @@ uint32_t EventKeeper::index_of_shapes(const KinetoEvent& event) {
 
 uint32_t EventKeeper::index_of_collective(const KinetoEvent& event) {
   auto call = collective_of(event);
-  if (!call) return k_none;
-  const auto [found, is_new] = collectives_.try_emplace(*call, static_cast<uint32_t>(trace_.collectives.size()));
-  if (is_new) trace_.collectives.push_back(std::move(*call));
-  return found->second;
+  return call ? collectives_.find(std::move(*call)) : k_none;
 }
 
 // Reads the parts of the file that the project uses, in any order.

@@ -1,12 +1,12 @@
 #include "trace/launches.h"
 
 #include <algorithm>
-#include <map>
 #include <string>
 
 #include "trace/kernel_classes.h"
 #include "trace/kineto_event.h"
 #include "trace/nesting.h"
+#include "trace/trace_index.h"
 
 namespace tprimat::logs {
 namespace {
@@ -76,10 +76,9 @@ class ContextFinder {
 // Collectives whose arguments the file does not state: from the names of the kernel and of its launcher.
 class CollectiveNames {
  public:
-  explicit CollectiveNames(Trace& trace) : trace_(trace) {
+  explicit CollectiveNames(Trace& trace) : trace_(trace), collectives_(trace.collectives) {
     for (const std::string& name : trace.names)
       is_collective_.push_back(classify_kernel(name) == KernelClass::collective);
-    for (uint32_t i = 0; i < trace.collectives.size(); ++i) indices_.try_emplace(trace.collectives[i], i);
   }
 
   void enter(GpuEvent& event, uint32_t around) {
@@ -90,19 +89,13 @@ class CollectiveNames {
     std::string operation = collective_operation(trace_.names[event.name]);
     if (operation.empty() && event.launcher != k_none)
       operation = collective_operation(trace_.names[trace_.host_events[event.launcher].name]);
-    if (!operation.empty()) event.collective = index_of({std::move(operation), "", 0, 0});
+    if (!operation.empty()) event.collective = collectives_.find({std::move(operation), "", 0, 0});
   }
 
  private:
-  uint32_t index_of(CollectiveCall call) {
-    const auto [found, is_new] = indices_.try_emplace(call, static_cast<uint32_t>(trace_.collectives.size()));
-    if (is_new) trace_.collectives.push_back(std::move(call));
-    return found->second;
-  }
-
   Trace& trace_;
   std::vector<bool> is_collective_;  // by name
-  std::map<CollectiveCall, uint32_t> indices_;
+  CollectiveIndex collectives_;
 };
 
 }  // namespace

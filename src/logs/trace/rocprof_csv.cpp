@@ -40,9 +40,8 @@ struct TimeColumns {
   size_t begin, end;
 };
 
-std::optional<uint64_t> read_correlation(const CsvTable& table, const std::optional<size_t>& column) {
-  const auto number = column ? table.whole(*column) : std::nullopt;
-  return number ? std::optional(static_cast<uint64_t>(*number)) : std::nullopt;
+std::optional<int64_t> read_correlation(const CsvTable& table, const std::optional<size_t>& column) {
+  return column ? table.whole(*column) : std::nullopt;
 }
 
 int64_t read_number(const CsvTable& table, const std::optional<size_t>& column) {
@@ -122,7 +121,7 @@ void RocprofCsvReader::read_calls(CsvTable& table) {
   while (table.next()) {
     const std::string& kind = table.text(domain);
     const auto span = times.read(table);
-    const auto number = static_cast<uint64_t>(read_number(table, thread));
+    const auto number = read_number(table, thread);
     if (kind.starts_with("MARKER_CORE")) {
       if (span && span->length() > 0) builder_.add_range(span, table.text(name), number);
     } else if (kind.starts_with("HIP_") || kind.starts_with("RCCL_")) {

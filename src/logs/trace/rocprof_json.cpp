@@ -102,7 +102,7 @@ class RocprofJsonReader {
   void keep_marker(const Record& record);
   int64_t device_of(int64_t agent) const;
   std::string_view operation_of(const Record& record) const;
-  std::optional<uint64_t> correlation_of(const Record& record) const;
+  std::optional<int64_t> correlation_of(const Record& record) const;
 
   struct Kind {
     std::string name;
@@ -113,7 +113,7 @@ class RocprofJsonReader {
   std::unordered_map<int64_t, int64_t> devices_;  // number of a GPU, by its agent
   std::unordered_map<int64_t, std::string> kernels_, markers_;
   std::vector<Kind> kinds_;
-  uint64_t processes_ = 0;
+  int64_t processes_ = 0;
 };
 
 Trace RocprofJsonReader::read() {
@@ -211,9 +211,9 @@ std::string_view RocprofJsonReader::operation_of(const Record& record) const {
   return operations[static_cast<size_t>(record.operation)];
 }
 
-std::optional<uint64_t> RocprofJsonReader::correlation_of(const Record& record) const {
+std::optional<int64_t> RocprofJsonReader::correlation_of(const Record& record) const {
   if (record.correlation <= 0) return std::nullopt;
-  return processes_ << 48 ^ static_cast<uint64_t>(record.correlation);
+  return processes_ << 48 ^ record.correlation;
 }
 
 void RocprofJsonReader::keep_kernel(const Record& record) {
@@ -234,8 +234,7 @@ void RocprofJsonReader::keep_copy(const Record& record) {
 }
 
 void RocprofJsonReader::keep_call(const Record& record) {
-  builder_.add_call(
-      {record.span(), operation_of(record), static_cast<uint64_t>(record.thread), correlation_of(record)});
+  builder_.add_call({record.span(), operation_of(record), record.thread, correlation_of(record)});
 }
 
 // A range without a length is a mark of a moment.
@@ -244,7 +243,7 @@ void RocprofJsonReader::keep_marker(const Record& record) {
                        kinds_[static_cast<size_t>(record.kind)].name.starts_with("MARKER_CORE");
   const auto text = markers_.find(record.correlation);
   if (is_core && text != markers_.end() && record.end > record.begin)
-    builder_.add_range(record.span(), text->second, static_cast<uint64_t>(record.thread));
+    builder_.add_range(record.span(), text->second, record.thread);
 }
 
 }  // namespace
