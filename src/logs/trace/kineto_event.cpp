@@ -43,7 +43,7 @@ constexpr FieldName k_arguments[] = {
     {"Process Group Description", EventField::group_description},
 };
 
-// Finds the field of a key: a table by length and last character, filled when the program is compiled.
+// Finds the field of a key: a hash table over its length, first and last character, built at compile time.
 template <size_t N>
 class FieldTable {
  public:

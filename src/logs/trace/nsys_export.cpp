@@ -123,7 +123,7 @@ void NsysReader::read_session() {
   if (session.next() && session.has(0)) builder_.trace().base_unix_nanoseconds = session.number(0);
 }
 
-// Never 0. A process numbers its calls from 1.
+// Unique across processes, each of which numbers its calls from 1. Never 0.
 int64_t NsysReader::correlation_of(uint64_t process, int64_t number) {
   if (!work_names_process_) process = 0;
   const uint64_t index = process_numbers_.try_emplace(process, process_numbers_.size() + 1).first->second;

@@ -113,7 +113,8 @@ void RocprofCsvReader::read_copies(CsvTable& table) {
   }
 }
 
-// Of HIP and RCCL, or ranges that the program named with ROCTX; a range without a length is a mark of a moment.
+// Calls of HIP and RCCL, or ranges that the program named with ROCTX; one without a length marks a moment and is left
+// out.
 void RocprofCsvReader::read_calls(CsvTable& table) {
   const TimeColumns times(table);
   const size_t name = table.require_column({"Function"}), domain = table.require_column({"Domain"});

@@ -16,7 +16,7 @@ namespace {
 constexpr std::string_view k_root = "\"rocprofiler-sdk-tool\"";
 constexpr int64_t k_gpu_agent = 2;  // rocprofiler_agent_type_t
 
-// A record as far as we read it. Numbers and handles are never negative; -1: absent.
+// The fields of a record that we read. Numbers and handles are never negative; -1: absent.
 struct Record {
   int64_t kind = -1, operation = -1, thread = -1, begin = -1, end = -1, correlation = -1;
   int64_t agent = -1, queue = -1, stream = -1, kernel = -1, target = -1, source = -1;
@@ -67,7 +67,7 @@ void set_field(Record& record, std::string_view outer, std::string_view key, con
   }
 }
 
-// Objects within the record too, and the texts of its list of names.
+// Also reads objects within the record, and the texts of its list of names.
 void read_record(JsonCursor& cursor, Record& record, std::vector<std::string>& names, std::string_view outer = "",
                  int depth = 0) {
   constexpr int k_deepest = 8;
@@ -129,7 +129,7 @@ Trace RocprofJsonReader::read() {
   return builder_.finish();
 }
 
-// Kernels and texts by number are those of the process, whose records stand behind them.
+// Numbers of kernels and texts hold for one process; its records follow them.
 void RocprofJsonReader::read_process() {
   ++processes_;
   kernels_.clear(), markers_.clear(), kinds_.clear(), devices_.clear();
@@ -237,7 +237,7 @@ void RocprofJsonReader::keep_call(const Record& record) {
   builder_.add_call({record.span(), operation_of(record), record.thread, correlation_of(record)});
 }
 
-// A range without a length is a mark of a moment.
+// A range without a length marks a moment and is left out.
 void RocprofJsonReader::keep_marker(const Record& record) {
   const bool is_core = record.kind >= 0 && record.kind < std::ssize(kinds_) &&
                        kinds_[static_cast<size_t>(record.kind)].name.starts_with("MARKER_CORE");

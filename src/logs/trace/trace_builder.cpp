@@ -120,7 +120,7 @@ void TraceBuilder::add_range(std::optional<Span> span, std::string_view name, in
   add_host_event(*span, name, thread, is_operation ? HostEventKind::operation : HostEventKind::annotation);
 }
 
-// In the order of their begin. Where other ranges have numbers, "step" is a part of one.
+// Numbers them by begin. Where other ranges have numbers, a plain "step" is a part of one of those.
 void TraceBuilder::number_plain_steps() {
   if (!trace_.marks.empty()) return;
   std::sort(plain_steps_.begin(), plain_steps_.end(), [](const Span& a, const Span& b) { return a.begin < b.begin; });
