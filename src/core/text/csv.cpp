@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "base/printable.h"
 
@@ -28,6 +29,31 @@ std::string disarm_formula(std::string cell) {
   if (std::any_of(k_beginnings.begin(), k_beginnings.end(), [&](auto each) { return rest.starts_with(each); }))
     cell.insert(0, 1, '\'');
   return cell;
+}
+
+std::vector<std::string> take_csv_row(std::string_view& text, size_t max_cells) {
+  std::vector<std::string> cells;
+  std::string cell;
+  const auto end_cell = [&] {
+    if (cells.size() < max_cells) cells.push_back(std::move(cell));
+    cell.clear();
+  };
+  bool quoted = false;
+  size_t at = 0;
+  for (; at < text.size() && (quoted || text[at] != '\n'); ++at) {
+    const char c = text[at];
+    if (c == '"' && quoted && at + 1 < text.size() && text[at + 1] == '"')
+      cell += text[++at];
+    else if (c == '"')
+      quoted = !quoted;
+    else if (c == ',' && !quoted)
+      end_cell();
+    else if (c != '\r')
+      cell += c;
+  }
+  end_cell();
+  text.remove_prefix(std::min(at + 1, text.size()));
+  return cells;
 }
 
 }  // namespace tprimat

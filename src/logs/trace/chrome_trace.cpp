@@ -8,57 +8,31 @@
 #include <functional>
 #include <limits>
 #include <map>
-#include <unordered_map>
 #include <utility>
 
 #include "base/error.h"
 #include "text/enum_names.h"
 #include "text/format.h"
+#include "text/words.h"
 #include "trace/find_layers.h"
 #include "trace/json_stream.h"
 #include "trace/kineto_event.h"
 #include "trace/launches.h"
+#include "trace/trace_index.h"
 
 namespace tprimat::logs {
 namespace {
 
-constexpr int64_t k_max_nanoseconds = int64_t{1} << 61;  // sums and differences of two of these fit
-
 constexpr std::string_view k_step_mark = "ProfilerStep#";
 
-// Texts by number, each once. Looking one up that is known costs no memory.
-class TextIndex {
- public:
-  explicit TextIndex(std::vector<std::string>& texts) : texts_(texts) {}
-
-  // make(): the text that belongs to the key.
-  template <class Make>
-  uint32_t find(std::string_view key, Make&& make) {
-    if (const auto found = by_key_.find(key); found != by_key_.end()) return found->second;
-    std::string text = make();
-    const auto [known, is_new] = by_text_.try_emplace(text, static_cast<uint32_t>(texts_.size()));
-    if (is_new) texts_.push_back(std::move(text));
-    by_key_.emplace(key, known->second);
-    return known->second;
-  }
-
- private:
-  struct Hash : std::hash<std::string_view> {
-    using is_transparent = void;
-  };
-  std::vector<std::string>& texts_;
-  std::unordered_map<std::string, uint32_t, Hash, std::equal_to<>> by_key_;
-  std::unordered_map<std::string, uint32_t> by_text_;
-};
-
-// Keeps what the project uses of the events of a trace.
+// Keeps what the project needs of the events.
 class EventKeeper {
  public:
   EventKeeper(Trace& trace, TraceContent content)
-      : trace_(trace), content_(content), names_(trace.names), shapes_(trace.shapes) {}
+      : trace_(trace), content_(content), names_(trace.names), shapes_(trace.shapes), collectives_(trace.collectives) {}
 
   void keep(const KinetoEvent& event);
-  // The events stand in a list by themselves: their categories are those of another program.
+  // For a bare list of events: another program wrote it, with categories of its own.
   void expect_any_category() { any_category_ = true; }
   void finish() {
     if (content_ != TraceContent::everything) return;
@@ -80,8 +54,8 @@ class EventKeeper {
   TraceContent content_;
   bool any_category_ = false;
   TextIndex names_, shapes_;
+  CollectiveIndex collectives_;
   std::map<std::pair<int64_t, int64_t>, uint32_t> threads_;  // process and thread as the trace numbers them
-  std::map<CollectiveCall, uint32_t> collectives_;
   std::string shapes_key_;
   LaunchNumbers numbers_;
   std::vector<int64_t> sequences_;  // of host events, as of find_layers
@@ -176,7 +150,7 @@ void EventKeeper::keep_details(const KinetoEvent& event, HostEvent& kept) {
 }
 
 void EventKeeper::keep_mark(const KinetoEvent& event, EventCategory category) {
-  const auto step = parse_integer(event.raw(EventField::name).substr(k_step_mark.size()));
+  const auto step = parse_number<int64_t>(event.raw(EventField::name).substr(k_step_mark.size()));
   const auto span = event.span();
   if (!step || !span) return;
   const auto process = event.whole(EventField::process);
@@ -209,10 +183,7 @@ uint32_t EventKeeper::index_of_shapes(const KinetoEvent& event) {
 
 uint32_t EventKeeper::index_of_collective(const KinetoEvent& event) {
   auto call = collective_of(event);
-  if (!call) return k_none;
-  const auto [found, is_new] = collectives_.try_emplace(*call, static_cast<uint32_t>(trace_.collectives.size()));
-  if (is_new) trace_.collectives.push_back(std::move(*call));
-  return found->second;
+  return call ? collectives_.find(std::move(*call)) : k_none;
 }
 
 // Reads the parts of the file that the project uses, in any order.
@@ -247,7 +218,8 @@ class ChromeReader {
     else if (key == "distributedInfo" && first == '{')
       read_run();
     else if (key == "baseTimeNanoseconds")
-      json_.item([this](JsonCursor& cursor) { trace_.base_unix_nanoseconds = parse_integer(cursor.value().raw); });
+      json_.item(
+          [this](JsonCursor& cursor) { trace_.base_unix_nanoseconds = parse_number<int64_t>(cursor.value().raw); });
     else
       json_.skip();
   }
@@ -277,7 +249,7 @@ class ChromeReader {
     std::optional<int64_t> id;
     std::string name;
     read_object([&](std::string_view key, const JsonValue& value) {
-      if (key == "id") id = parse_integer(value.raw);
+      if (key == "id") id = parse_number<int64_t>(value.raw);
       if (key == "name" && value.kind == JsonKind::string) name = value.text();
     });
     if (id && !name.empty()) trace_.device_names[*id] = printable(name);
@@ -285,8 +257,8 @@ class ChromeReader {
 
   void read_run() {
     read_object([this](std::string_view key, const JsonValue& value) {
-      if (key == "rank") trace_.rank = parse_integer(value.raw);
-      if (key == "world_size") trace_.world_size = parse_integer(value.raw);
+      if (key == "rank") trace_.rank = parse_number<int64_t>(value.raw);
+      if (key == "world_size") trace_.world_size = parse_number<int64_t>(value.raw);
     });
   }
 
@@ -303,12 +275,12 @@ int64_t take_fraction(std::string_view& text) {
   text.remove_prefix(1);
   int64_t nanoseconds = 0, scale = 100;
   bool rounds_up = false;
-  for (; !text.empty() && text.front() >= '0' && text.front() <= '9'; text.remove_prefix(1), scale /= 10) {
+  for (; !text.empty() && is_digit(text.front()); text.remove_prefix(1), scale /= 10) {
     if (scale > 0) nanoseconds += (text.front() - '0') * scale;
     if (scale == 0 && !rounds_up) rounds_up = text.front() >= '5';
     if (scale == 0) break;
   }
-  while (!text.empty() && text.front() >= '0' && text.front() <= '9') text.remove_prefix(1);
+  while (!text.empty() && is_digit(text.front())) text.remove_prefix(1);
   return nanoseconds + (rounds_up ? 1 : 0);
 }
 

@@ -3,31 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 
 #include "base/error.h"
+#include "text/csv.h"
+#include "text/words.h"
 
 namespace tprimat::logs {
-
-CsvCells take_csv_row(std::string_view& text) {
-  CsvCells cells(1);
-  bool quoted = false;
-  size_t at = 0;
-  for (; at < text.size() && (quoted || text[at] != '\n'); ++at) {
-    const char c = text[at];
-    if (c == '"' && quoted && at + 1 < text.size() && text[at + 1] == '"')
-      cells.back() += text[++at];
-    else if (c == '"')
-      quoted = !quoted;
-    else if (c == ',' && !quoted)
-      cells.emplace_back();
-    else if (c != '\r')
-      cells.back() += c;
-  }
-  text.remove_prefix(std::min(at + 1, text.size()));
-  return cells;
-}
 
 CsvTable::CsvTable(std::string_view text, std::string_view where) : where_(where), rest_(text) {
   if (rest_.starts_with("\xef\xbb\xbf")) rest_.remove_prefix(3);
@@ -62,22 +43,11 @@ bool CsvTable::next() {
   return true;
 }
 
-std::optional<double> CsvTable::figure(size_t column) const {
-  std::string text = row_[column];
-  std::erase(text, ',');
-  double value = 0.0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (failure != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
-  return value;
-}
-
 std::optional<int64_t> CsvTable::whole(size_t column) const {
   std::string_view text = row_[column];
   if (const size_t blank = text.find(' '); blank != std::string_view::npos) text.remove_prefix(blank + 1);
-  int64_t value = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (failure != std::errc() || end != text.data() + text.size() || value < 0) return std::nullopt;
-  return value;
+  const auto value = parse_number<int64_t>(text);
+  return value && *value >= 0 ? value : std::nullopt;
 }
 
 }  // namespace tprimat::logs

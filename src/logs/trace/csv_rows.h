@@ -9,11 +9,6 @@
 
 namespace tprimat::logs {
 
-using CsvCells = std::vector<std::string>;
-
-// "a, ""b""", c: quotes hold commas and line ends, and two of them are one. Removes the row from the front of the text.
-CsvCells take_csv_row(std::string_view& text);
-
 // A table whose first row names the columns.
 class CsvTable {
  public:
@@ -26,14 +21,13 @@ class CsvTable {
 
   bool next();  // a row; throws Error for one that is shorter than the header
   const std::string& text(size_t column) const { return row_[column]; }
-  std::optional<double> figure(size_t column) const;      // "1,234.5" as well; nothing for other text
   std::optional<int64_t> whole(size_t column) const;      // not negative; also that of "Agent 3"
   [[noreturn]] void refuse(std::string_view what) const;  // with the number of the row
 
  private:
   std::string where_;
   std::string_view rest_;
-  CsvCells header_, row_;
+  std::vector<std::string> header_, row_;
   int64_t number_ = 1;
 };
 

@@ -3,37 +3,15 @@
 #include <algorithm>
 #include <map>
 #include <string_view>
-#include <tuple>
 #include <unordered_map>
+
+#include "trace/nesting.h"
 
 namespace tprimat::logs {
 namespace {
 
 constexpr std::string_view k_module = "nn.Module: ";
 constexpr std::string_view k_backward = "autograd::engine::evaluate_function";
-
-// Host events of each thread by begin, an outer one before those within it.
-std::vector<uint32_t> in_order(const std::vector<HostEvent>& events) {
-  std::vector<uint32_t> order;
-  for (uint32_t i = 0; i < events.size(); ++i)
-    if (events[i].kind != HostEventKind::runtime) order.push_back(i);
-  const auto key = [&](uint32_t i) { return std::tuple(events[i].thread, events[i].span.begin, -events[i].span.end); };
-  std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return key(a) < key(b); });
-  return order;
-}
-
-// Visits every event with those that are open around it on its thread, the outermost first.
-template <class Visit>
-void each_nested(const std::vector<HostEvent>& events, const std::vector<uint32_t>& order, Visit&& visit) {
-  std::vector<uint32_t> open;
-  for (const uint32_t i : order) {
-    while (!open.empty() &&
-           (events[open.back()].thread != events[i].thread || events[open.back()].span.end <= events[i].span.begin))
-      open.pop_back();
-    visit(i, open);
-    open.push_back(i);
-  }
-}
 
 // "nn.Module: BertLayer_3" -> "BertLayer"; empty for another name.
 std::string_view module_class(std::string_view name) {
@@ -45,7 +23,11 @@ std::string_view module_class(std::string_view name) {
 class LayerFinder {
  public:
   LayerFinder(Trace& trace, const std::vector<int64_t>& sequences)
-      : trace_(trace), events_(trace.host_events), sequences_(sequences), order_(in_order(events_)) {}
+      : trace_(trace),
+        events_(trace.host_events),
+        sequences_(sequences),
+        order_(order_by_nesting(events_, [](const HostEvent& event) { return event.kind != HostEventKind::runtime; })) {
+  }
 
   void find() {
     if (!number_modules()) number_repetitions();
@@ -57,7 +39,7 @@ class LayerFinder {
  private:
   std::string_view name(uint32_t i) const { return trace_.names[events_[i].name]; }
 
-  // Of the classes with several modules, none within another of its class, the one in which most time is spent.
+  // The class that takes most time, of those with several modules and none of these within another.
   std::string_view layer_class() const {
     struct Total {
       int64_t nanoseconds = 0;
@@ -93,7 +75,7 @@ class LayerFinder {
     return true;
   }
 
-  // Operations that stand in no other, step by step; where no step is marked, the whole.
+  // Takes the operations outside any other operation, step by step; all at once where no step is marked.
   void number_repetitions() {
     std::vector<uint32_t> outermost;
     each_nested(events_, order_, [&](uint32_t i, const std::vector<uint32_t>& open) {
@@ -111,11 +93,15 @@ class LayerFinder {
     if (!is_marked && !outermost.empty()) number_step(outermost, {INT64_MIN, INT64_MAX});
   }
 
+  // `outermost`: by begin.
   void number_step(const std::vector<uint32_t>& outermost, const Span& step) {
     std::vector<uint32_t> forward, backward;
-    for (const uint32_t i : outermost)
-      if (events_[i].span.begin >= step.begin && events_[i].span.begin < step.end)
-        (name(i).starts_with(k_backward) ? backward : forward).push_back(i);
+    const auto first_from = [&](int64_t time) {
+      return std::partition_point(outermost.begin(), outermost.end(),
+                                  [&](uint32_t i) { return events_[i].span.begin < time; });
+    };
+    for (auto i = first_from(step.begin), end = first_from(step.end); i < end; ++i)
+      (name(*i).starts_with(k_backward) ? backward : forward).push_back(*i);
     const Repetition found = number_repetition(forward, 0);
     if (found.count > 0) number_repetition(backward, found.count);
   }

@@ -1,14 +1,15 @@
 #include <algorithm>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
+#include "trace/nesting.h"
 #include "trace/trace.h"
 
 namespace tprimat::logs {
 namespace {
 
-// Names of operations, annotations and Python's functions that begin a phase: by the name's begin ("^") or any part.
+// A name of an operation, an annotation or a Python function shows its phase where it begins with a text ("^") or
+// contains it.
 struct PhaseName {
   std::string_view text;
   Phase phase;
@@ -75,11 +76,10 @@ class PhaseFinder {
   }
 
   void find() {
-    for (uint32_t i = 0; i < trace_.host_events.size(); ++i) order_.push_back(i);
-    std::sort(order_.begin(), order_.end(), [this](uint32_t a, uint32_t b) { return key(a) < key(b); });
-    for (auto begin = order_.begin(); begin != order_.end();) {
+    const std::vector<uint32_t> order = order_by_nesting(trace_.host_events, [](const HostEvent&) { return true; });
+    for (auto begin = order.begin(); begin != order.end();) {
       const uint32_t thread = event(*begin).thread;
-      const auto end = std::find_if(begin, order_.end(), [&](uint32_t i) { return event(i).thread != thread; });
+      const auto end = std::find_if(begin, order.end(), [&](uint32_t i) { return event(i).thread != thread; });
       find_in_thread(begin, end);
       begin = end;
     }
@@ -89,12 +89,8 @@ class PhaseFinder {
   using Iterator = std::vector<uint32_t>::const_iterator;
 
   HostEvent& event(uint32_t i) { return trace_.host_events[i]; }
-  std::tuple<uint32_t, int64_t, int64_t> key(uint32_t i) {
-    return {event(i).thread, event(i).span.begin, -event(i).span.end};
-  }
 
-  // What runs on a thread of the backward pass outside its functions belongs to it too; operations elsewhere that no
-  // name tells of are the forward pass.
+  // Operations without a known name belong to the backward pass on its own thread, elsewhere to the forward pass.
   void find_in_thread(Iterator begin, Iterator end) {
     const Phase rest = is_backward_thread(begin, end) ? Phase::backward : Phase::forward;
     open_.clear();
@@ -131,7 +127,7 @@ class PhaseFinder {
   Trace& trace_;
   std::vector<Phase> by_name_, by_annotation_;
   std::vector<bool> is_forward_;
-  std::vector<uint32_t> order_, open_;
+  std::vector<uint32_t> open_;
 };
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace {
 constexpr size_t k_fewest_steps = 2;
 constexpr size_t k_fewest_events = 8;  // of a step; fewer show nothing that repeats
 
-// Something that ran, in the order in which it began: part of an optimizer, or not.
+// An event in the order of begin, part of an optimizer or not.
 struct Work {
   Span span;
   bool is_optimizer = false;
@@ -23,8 +23,8 @@ struct Stretch {
   size_t count = 0;
 };
 
-// Between two pieces of one optimizer lies little other work, between two optimizers most of a step: half of the
-// longest such run of other work tells them apart.
+// The most events between two events of an optimizer. Few lie between those of one step and many between those of two:
+// half of this number separates the cases.
 size_t longest_run(const std::vector<Work>& work) {
   size_t run = 0, longest = 0;
   bool begun = false;
@@ -62,9 +62,8 @@ std::vector<Stretch> cut_behind_optimizers(const std::vector<Work>& work) {
   return stretches;
 }
 
-// Without what the recording began or ended within, and without what else is not alike: a step has about as many events
-// as most others.
-std::vector<Stretch> keep_alike(std::vector<Stretch> stretches) {
+// Drops steps that the recording cut, and others whose number of events is far from the median.
+std::vector<Stretch> keep_similar(std::vector<Stretch> stretches) {
   if (stretches.size() < k_fewest_steps) return {};
   std::vector<size_t> counts;
   for (const Stretch& stretch : stretches) counts.push_back(stretch.count);
@@ -81,7 +80,7 @@ std::vector<StepMark> marks_of(std::vector<Work> work, std::optional<int32_t> de
   if (std::none_of(work.begin(), work.end(), [](const Work& each) { return each.is_optimizer; })) return {};
   std::stable_sort(work.begin(), work.end(), [](const Work& a, const Work& b) { return a.span.begin < b.span.begin; });
   std::vector<StepMark> marks;
-  for (const Stretch& stretch : keep_alike(cut_behind_optimizers(work)))
+  for (const Stretch& stretch : keep_similar(cut_behind_optimizers(work)))
     marks.push_back({static_cast<int64_t>(marks.size()) + 1, device, stretch.span});
   return marks;
 }

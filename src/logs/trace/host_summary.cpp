@@ -4,6 +4,8 @@
 #include <map>
 #include <utility>
 
+#include "trace/nesting.h"
+
 namespace tprimat::logs {
 namespace {
 
@@ -13,43 +15,21 @@ struct OwnTime {
   int64_t calls = 0, nanoseconds = 0;
 };
 
-// Events of one thread by begin, an outer one before those within it. The time of an event's children is subtracted
-// from it.
-std::vector<int64_t> own_times(const std::vector<HostEvent>& events) {
-  std::vector<int64_t> own;
-  std::vector<size_t> open;
-  for (size_t i = 0; i < events.size(); ++i) {
-    while (!open.empty() && events[open.back()].span.end <= events[i].span.begin) open.pop_back();
-    own.push_back(events[i].span.length());
-    if (!open.empty()) {  // an event that ends after its outer one counts only up to that end
-      const HostEvent& outer = events[open.back()];
-      own[open.back()] -= std::min(outer.span.end, events[i].span.end) - events[i].span.begin;
-    }
-    open.push_back(i);
-  }
-  return own;
-}
-
-std::vector<HostEvent> by_thread(std::vector<HostEvent> events) {
-  std::sort(events.begin(), events.end(), [](const HostEvent& a, const HostEvent& b) {
-    return std::tuple(a.thread, a.span.begin, -a.span.end) < std::tuple(b.thread, b.span.begin, -b.span.end);
-  });
-  return events;
-}
-
-// Own time by name.
+// Own time by name. The time of an event's children is subtracted from it.
 std::map<uint32_t, OwnTime> total_names(const std::vector<HostEvent>& events) {
+  std::vector<int64_t> own(events.size());
+  const auto order = order_by_nesting(events, [](const HostEvent&) { return true; });
+  each_nested(events, order, [&](uint32_t i, const std::vector<uint32_t>& open) {
+    own[i] = events[i].span.length();
+    if (open.empty()) return;
+    const HostEvent& outer = events[open.back()];  // an event that ends after it counts only up to that end
+    own[open.back()] -= std::min(outer.span.end, events[i].span.end) - events[i].span.begin;
+  });
   std::map<uint32_t, OwnTime> totals;
-  for (auto begin = events.begin(); begin != events.end();) {
-    const auto end = std::find_if(begin, events.end(), [&](const HostEvent& e) { return e.thread != begin->thread; });
-    const std::vector<HostEvent> thread(begin, end);
-    const std::vector<int64_t> own = own_times(thread);
-    for (size_t i = 0; i < thread.size(); ++i) {
-      OwnTime& total = totals[thread[i].name];
-      ++total.calls;
-      total.nanoseconds += std::max<int64_t>(own[i], 0);
-    }
-    begin = end;
+  for (size_t i = 0; i < events.size(); ++i) {
+    OwnTime& total = totals[events[i].name];
+    ++total.calls;
+    total.nanoseconds += std::max<int64_t>(own[i], 0);
   }
   return totals;
 }
@@ -91,17 +71,18 @@ KernelClass class_of_operation(const Trace& trace, uint32_t name) {
 
 std::optional<HostSummary> summarise_host(const Trace& trace) {
   if (trace.host_events.empty()) return std::nullopt;
-  const std::vector<HostEvent> events = by_thread(trace.host_events);
   HostSummary summary;
-  summary.threads = static_cast<int64_t>(events.back().thread) + 1;
   std::vector<Span> spans;
-  for (const HostEvent& event : events) spans.push_back(event.span);
+  for (const HostEvent& event : trace.host_events) {
+    summary.threads = std::max<int64_t>(summary.threads, event.thread + int64_t{1});
+    spans.push_back(event.span);
+  }
   const auto first = std::min_element(spans.begin(), spans.end(), [](Span a, Span b) { return a.begin < b.begin; });
   const auto last = std::max_element(spans.begin(), spans.end(), [](Span a, Span b) { return a.end < b.end; });
   summary.span_seconds = to_seconds(last->end - first->begin);
   const IntervalSet busy = unite(std::move(spans));
   summary.busy_seconds = to_seconds(measure(busy));
-  add_totals(trace, total_names(events), summary);
+  add_totals(trace, total_names(trace.host_events), summary);
   add_steps(trace, busy, summary);
   return summary;
 }

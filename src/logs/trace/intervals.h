@@ -5,6 +5,8 @@
 
 namespace tprimat::logs {
 
+inline constexpr int64_t k_max_nanoseconds = int64_t{1} << 61;  // sums and differences of two of these fit
+
 // An interval [begin, end) in whole nanoseconds, so that all sums below are exact.
 struct Span {
   int64_t begin = 0, end = 0;

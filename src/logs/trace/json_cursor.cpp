@@ -4,10 +4,11 @@
 #include <charconv>
 #include <cstring>
 
+#include "text/words.h"
+
 namespace tprimat::logs {
 namespace {
 
-constexpr int k_deepest = 200;
 constexpr std::ptrdiff_t k_longest_word = 16;
 
 static_assert(std::endian::native == std::endian::little);
@@ -22,9 +23,6 @@ uint64_t special_bytes(const char* text) {
   const auto zeros = [](uint64_t y) { return (y - k_ones) & ~y; };
   return (zeros(x ^ k_ones * '"') | zeros(x ^ k_ones * '\\') | ((x - k_ones * 0x20) & ~x) | x) & k_high;
 }
-
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // "\u0041": one character, those beyond ASCII as a question mark.
 char code_unit(std::string_view digits) {
@@ -118,7 +116,7 @@ JsonValue JsonCursor::word() {
 }
 
 JsonValue JsonCursor::nested(int depth) {
-  if (depth == k_deepest) fail("lists and objects are nested too deep");
+  if (depth == k_max_json_depth) fail("lists and objects are nested too deep");
   const char* const begin = at_;
   const bool is_list = *at_ == '[';
   const auto visit = [&] { value(depth + 1); };

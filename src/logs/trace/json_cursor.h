@@ -7,6 +7,8 @@
 
 namespace tprimat::logs {
 
+inline constexpr int k_max_json_depth = 200;
+
 struct JsonEnds {};  // thrown where the text ends within a value
 
 // Thrown where the text is not JSON.
@@ -17,11 +19,11 @@ struct JsonFault {
 
 enum class JsonKind : uint8_t { string, number, word, list, object };
 
-// A value as it stands in the text: a string without its quotes, with its escapes; a list with its brackets.
+// A value as the text spells it: a string without its quotes, with its escapes; a list with its brackets.
 struct JsonValue {
   std::string_view raw;
   JsonKind kind = JsonKind::word;
-  bool is_plain = true;  // of a string: the text is what the string means
+  bool is_plain = true;  // of a string: without escapes and other bytes that text() replaces
 
   std::string text() const;  // control characters become blanks, bytes beyond ASCII question marks
 };
@@ -35,7 +37,7 @@ class JsonCursor {
 
   const char* at() const { return at_; }
 
-  // The next character that is no blank, still to be taken.
+  // The next character other than a blank; it stays in the text.
   char peek() {
     while (at_ != end_ && (*at_ == ' ' || *at_ == '\n' || *at_ == '\r' || *at_ == '\t')) ++at_;
     if (at_ == end_) throw JsonEnds{};

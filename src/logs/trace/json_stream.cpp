@@ -8,7 +8,6 @@ namespace tprimat::logs {
 namespace {
 
 constexpr size_t k_largest_item = 16 * 1024 * 1024;  // of the text, beyond any that a profiler writes
-constexpr int k_deepest = 200;
 
 }  // namespace
 
@@ -18,10 +17,6 @@ char JsonStream::peek() {
     const size_t at = window.find_first_not_of(" \n\r\t");
     text_.drop(at == std::string_view::npos ? window.size() : at);
     if (at != std::string_view::npos) return window[at];
-    if (text_.window().size() >= k_largest_item)
-      throw Error(
-          Problem{fmt::format("holds an item of more than {} MiB at byte {}", k_largest_item >> 20, text_.position()),
-                  text_.where(), ""});
     if (text_.is_whole()) return 0;
     text_.grow();
   }
@@ -45,7 +40,7 @@ bool JsonStream::continues(char closing) {
 
 void JsonStream::skip(int depth) {
   const char c = peek();
-  if (depth == k_deepest) refuse({text_.window().data(), "lists and objects are nested too deep"});
+  if (depth == k_max_json_depth) refuse({text_.window().data(), "lists and objects are nested too deep"});
   if (c == '{')
     members([&](const std::string&) { skip(depth + 1); });
   else if (c == '[')

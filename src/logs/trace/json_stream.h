@@ -17,7 +17,7 @@ class JsonStream {
   JsonStream(std::string_view bytes, std::string_view where, const MappedFile* file = nullptr)
       : text_(bytes, where, file) {}
 
-  // The next character that is no blank, still to be taken; 0 at the end of the text.
+  // The next character other than a blank; it stays in the text. 0 at its end.
   char peek();
 
   // read(cursor) must take one value. It is called again, for the same value, where the window did not hold all of it;

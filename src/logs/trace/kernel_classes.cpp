@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "text/words.h"
+
 namespace tprimat::logs {
 namespace {
 
@@ -83,9 +85,7 @@ bool occurs_any(std::string_view name, std::string_view texts) {
 std::span<const KernelPattern> kernel_patterns() { return k_patterns; }
 
 KernelClass classify_kernel(std::string_view name) {
-  std::string lower(name);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  std::string lower = lower_case(name);
   constexpr std::string_view k_library = "fbgemm";  // of embeddings and permutations; its name tells nothing
   for (size_t at; (at = lower.find(k_library)) != std::string::npos;) lower.erase(at, k_library.size());
   for (const KernelPattern& pattern : k_patterns)

@@ -3,11 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <optional>
 
 #include "base/error.h"
+#include "text/csv.h"
+#include "text/words.h"
 
 namespace tprimat::logs {
 namespace {
@@ -15,24 +16,6 @@ namespace {
 constexpr double k_longest_total = 1e18;  // ns: 31 years
 
 using Cells = std::vector<std::string>;
-
-// "a, ""b""", c: quotes hold commas, and two of them are one.
-Cells split_cells(std::string_view line) {
-  Cells cells(1);
-  bool quoted = false;
-  for (size_t i = 0; i < line.size(); ++i) {
-    const char c = line[i];
-    if (c == '"' && quoted && i + 1 < line.size() && line[i + 1] == '"')
-      cells.back() += line[++i];
-    else if (c == '"')
-      quoted = !quoted;
-    else if (c == ',' && !quoted)
-      cells.emplace_back();
-    else if (c != '\r')
-      cells.back() += c;
-  }
-  return cells;
-}
 
 std::optional<size_t> find_cell(const Cells& header, std::initializer_list<std::string_view> names) {
   for (size_t i = 0; i < header.size(); ++i)
@@ -49,7 +32,7 @@ struct TableColumns {
 std::optional<TableColumns> read_header(std::string_view line) {
   if (line.find("Total Time (ns)") == std::string_view::npos && line.find("TotalDurationNs") == std::string_view::npos)
     return std::nullopt;
-  const Cells header = split_cells(line);
+  const Cells header = take_csv_row(line);
   const auto name = find_cell(header, {"Name", "Operation"});
   const auto calls = find_cell(header, {"Instances", "Count", "Calls"});
   const auto time = find_cell(header, {"Total Time (ns)", "TotalDurationNs"});
@@ -60,11 +43,8 @@ std::optional<TableColumns> read_header(std::string_view line) {
 // "5,850,000" as well: some versions group the digits.
 std::optional<double> read_figure(std::string text) {
   std::erase(text, ',');
-  double value = 0.0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (failure != std::errc() || end != text.data() + text.size() || !(value >= 0.0 && value < k_longest_total))
-    return std::nullopt;
-  return value;
+  const auto value = parse_number<double>(text);
+  return value && *value >= 0.0 && *value < k_longest_total ? value : std::nullopt;
 }
 
 class TableReader {
@@ -78,7 +58,7 @@ class TableReader {
     } else if (line.find_first_not_of(" \r") == std::string_view::npos) {
       columns_.reset();  // an empty line ends a table
     } else if (columns_) {
-      read_row(split_cells(line));
+      read_row(take_csv_row(line));
     }
   }
 

@@ -1,6 +1,6 @@
 #include <algorithm>
-#include <array>
 
+#include "text/words.h"
 #include "trace/kineto_event.h"
 
 namespace tprimat::logs {
@@ -23,13 +23,6 @@ constexpr ElementType k_types[] = {
     {"short", "int16", 2},         {"float64", "fp64", 8},     {"int64", "int64", 8},
     {"int32", "int32", 4},         {"uint8", "uint8", 1},      {"int8", "int8", 1},
 };
-
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-  return lower;
-}
 
 const ElementType* find_type(std::string_view name) {
   constexpr std::string_view k_space = "c10::";
@@ -65,7 +58,7 @@ std::string describe_types(std::string_view types) {
   return shown;
 }
 
-// Names in a row, behind every spelling of one: the longer before what it contains.
+// Spellings of collectives; a longer one stands before those that it contains.
 struct OperationName {
   std::string_view text, operation;
 };
@@ -138,7 +131,7 @@ std::optional<CollectiveCall> collective_of_gloo(const KinetoEvent& event) {
   const std::string_view shapes = event.raw(EventField::shapes);
   int64_t elements = type == nullptr ? 0 : type->bytes, number = -1;
   for (const char c : shapes) {
-    if (c >= '0' && c <= '9') {
+    if (is_digit(c)) {
       number = std::max<int64_t>(number, 0) * 10 + (c - '0');
     } else if (number >= 0) {
       elements *= number, number = -1;

@@ -1,8 +1,8 @@
 #include "trace/kineto_event.h"
 
-#include <charconv>
 #include <limits>
 
+#include "text/words.h"
 #include "trace/chrome_trace.h"
 
 namespace tprimat::logs {
@@ -43,7 +43,7 @@ constexpr FieldName k_arguments[] = {
     {"Process Group Description", EventField::group_description},
 };
 
-// Finds the field of a key: a table by length and last character, filled when the program is compiled.
+// Finds the field of a key: a hash table over its length, first and last character, built at compile time.
 template <size_t N>
 class FieldTable {
  public:
@@ -127,7 +127,7 @@ void KinetoEvent::read_arguments(JsonCursor& cursor) {
 }
 
 std::optional<int64_t> KinetoEvent::whole(EventField field) const {
-  return has(field) ? parse_integer(value(field).raw) : std::nullopt;
+  return has(field) ? parse_number<int64_t>(value(field).raw) : std::nullopt;
 }
 
 EventCategory KinetoEvent::category() const {
@@ -149,13 +149,6 @@ std::optional<int32_t> KinetoEvent::device() const {
   const auto device = has(EventField::device) ? whole(EventField::device) : whole(EventField::process);
   if (!device || *device < 0 || *device > std::numeric_limits<int32_t>::max()) return std::nullopt;
   return static_cast<int32_t>(*device);
-}
-
-std::optional<int64_t> parse_integer(std::string_view text) {
-  int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || text.empty()) return std::nullopt;
-  return value;
 }
 
 }  // namespace tprimat::logs

@@ -81,8 +81,6 @@ class KinetoEvent {
   uint32_t present_ = 0;
 };
 
-std::optional<int64_t> parse_integer(std::string_view text);
-
 // "[[2048, 4096], [4096, 14336]]" and "["c10::BFloat16", "c10::BFloat16"]" -> "[2048,4096] [4096,14336] bf16"; inputs
 // without dimensions are left out.
 std::string describe_shapes(std::string_view dimensions, std::string_view types);

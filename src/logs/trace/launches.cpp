@@ -1,12 +1,12 @@
 #include "trace/launches.h"
 
 #include <algorithm>
-#include <map>
-#include <numeric>
 #include <string>
 
 #include "trace/kernel_classes.h"
 #include "trace/kineto_event.h"
+#include "trace/nesting.h"
+#include "trace/trace_index.h"
 
 namespace tprimat::logs {
 namespace {
@@ -38,10 +38,9 @@ class ContextFinder {
 
   // By host event; only those of calls are filled.
   std::vector<LaunchContext> find() {
-    std::vector<uint32_t> order;
-    for (uint32_t i = 0; i < events_.size(); ++i)
-      if (events_[i].kind == HostEventKind::operation || events_[i].kind == HostEventKind::runtime) order.push_back(i);
-    std::sort(order.begin(), order.end(), [this](uint32_t a, uint32_t b) { return is_before(events_[a], events_[b]); });
+    const std::vector<uint32_t> order = order_by_nesting(events_, [](const HostEvent& event) {
+      return event.kind == HostEventKind::operation || event.kind == HostEventKind::runtime;
+    });
     std::vector<LaunchContext> found(events_.size());
     std::vector<uint32_t> open;
     uint32_t thread = k_none;
@@ -58,13 +57,6 @@ class ContextFinder {
   }
 
  private:
-  static bool is_before(const HostEvent& a, const HostEvent& b) {
-    const auto key = [](const HostEvent& e) {
-      return std::tuple(e.thread, e.span.begin, -e.span.end, e.kind == HostEventKind::runtime);
-    };
-    return key(a) < key(b);
-  }
-
   LaunchContext context_of(const std::vector<uint32_t>& open, const HostEvent& call) const {
     LaunchContext found;
     for (auto each = open.rbegin(); each != open.rend(); ++each) {
@@ -84,10 +76,9 @@ class ContextFinder {
 // Collectives whose arguments the file does not state: from the names of the kernel and of its launcher.
 class CollectiveNames {
  public:
-  explicit CollectiveNames(Trace& trace) : trace_(trace) {
+  explicit CollectiveNames(Trace& trace) : trace_(trace), collectives_(trace.collectives) {
     for (const std::string& name : trace.names)
       is_collective_.push_back(classify_kernel(name) == KernelClass::collective);
-    for (uint32_t i = 0; i < trace.collectives.size(); ++i) indices_.try_emplace(trace.collectives[i], i);
   }
 
   void enter(GpuEvent& event, uint32_t around) {
@@ -98,19 +89,13 @@ class CollectiveNames {
     std::string operation = collective_operation(trace_.names[event.name]);
     if (operation.empty() && event.launcher != k_none)
       operation = collective_operation(trace_.names[trace_.host_events[event.launcher].name]);
-    if (!operation.empty()) event.collective = index_of({std::move(operation), "", 0, 0});
+    if (!operation.empty()) event.collective = collectives_.find({std::move(operation), "", 0, 0});
   }
 
  private:
-  uint32_t index_of(CollectiveCall call) {
-    const auto [found, is_new] = indices_.try_emplace(call, static_cast<uint32_t>(trace_.collectives.size()));
-    if (is_new) trace_.collectives.push_back(std::move(call));
-    return found->second;
-  }
-
   Trace& trace_;
   std::vector<bool> is_collective_;  // by name
-  std::map<CollectiveCall, uint32_t> indices_;
+  CollectiveIndex collectives_;
 };
 
 }  // namespace

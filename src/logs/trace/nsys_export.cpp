@@ -64,7 +64,7 @@ class NsysReader {
   std::string_view string_of(int64_t id) const;
   std::string_view name_of_work(const SqliteTable& row, std::string_view table) const;
   int64_t device_of(uint64_t process, int64_t device) const;
-  uint64_t correlation_of(uint64_t process, int64_t number);
+  int64_t correlation_of(uint64_t process, int64_t number);
 
   std::string where_;
   SqliteBytes database_;
@@ -123,11 +123,11 @@ void NsysReader::read_session() {
   if (session.next() && session.has(0)) builder_.trace().base_unix_nanoseconds = session.number(0);
 }
 
-// Never 0. A process numbers its calls from 1.
-uint64_t NsysReader::correlation_of(uint64_t process, int64_t number) {
+// Unique across processes, each of which numbers its calls from 1. Never 0.
+int64_t NsysReader::correlation_of(uint64_t process, int64_t number) {
   if (!work_names_process_) process = 0;
   const uint64_t index = process_numbers_.try_emplace(process, process_numbers_.size() + 1).first->second;
-  return index << 32 | static_cast<uint32_t>(number);
+  return static_cast<int64_t>(index << 32 | static_cast<uint32_t>(number));
 }
 
 std::string_view NsysReader::name_of_work(const SqliteTable& row, std::string_view table) const {
@@ -166,7 +166,7 @@ void NsysReader::read_calls(std::string_view table) {
     TraceBuilder::Call call;
     call.span = rows.has(1) ? TraceBuilder::span_of(rows.number(0, -1), rows.number(1)) : std::nullopt;
     call.name = without_version(string_of(rows.number(2, -1)));
-    call.thread = static_cast<uint64_t>(rows.number(3));
+    call.thread = rows.number(3);
     if (rows.has(4)) call.correlation = correlation_of(process_of(rows.number(3)), rows.number(4));
     builder_.add_call(call);
   }
@@ -184,9 +184,7 @@ void NsysReader::read_ranges() {
     if (!is_wanted(process)) continue;
     const bool of_first =
         processes_.size() < 2 || process == *processes_.begin() || !(step_of_range(name) || name == "step");
-    if (of_first)
-      builder_.add_range(TraceBuilder::span_of(rows.number(0, -1), rows.number(1)), name,
-                         static_cast<uint64_t>(rows.number(5)));
+    if (of_first) builder_.add_range(TraceBuilder::span_of(rows.number(0, -1), rows.number(1)), name, rows.number(5));
   }
 }
 

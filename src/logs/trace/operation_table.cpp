@@ -98,9 +98,11 @@ bool set_field(WorkerOperation& row, Column column, std::string_view text) {
     case Column::micro_batch: return set_index(row.micro_batch);
     case Column::begin: return set_seconds(row.begin);
     case Column::duration: return set_seconds(row.duration) && row.duration >= 0;
-    case Column::operation:
-      if (const auto kind = parse_kind(text)) row.kind = *kind;
-      return parse_kind(text).has_value();
+    case Column::operation: {
+      const auto kind = parse_kind(text);
+      row.kind = kind.value_or(row.kind);
+      return kind.has_value();
+    }
     case Column::step: {
       const auto step = parse_index(text);
       row.step = step.value_or(-1);

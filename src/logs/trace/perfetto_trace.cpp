@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <map>
 #include <string>
 #include <unordered_map>
 
 #include "base/error.h"
 #include "text/proto.h"
+#include "text/words.h"
 #include "trace/trace_builder.h"
 
 namespace tprimat::logs {
@@ -40,7 +40,7 @@ std::string_view find_string(const Strings& strings, uint64_t id) {
   return found != strings.end() ? std::string_view(found->second) : std::string_view();
 }
 
-// A slice as far as we read it; what its annotations do not state is absent.
+// The fields of a slice that we read.
 struct Slice {
   uint64_t type = 0;
   std::string_view category, name;
@@ -62,9 +62,7 @@ constexpr SliceFigure k_figures[] = {{"begin_ns", &Slice::begin},   {"end_ns", &
 // "Agent 4" and "GPU-4" as well
 std::optional<int64_t> number_in(std::string_view text) {
   if (const size_t blank = text.find_last_of(" -"); blank != std::string_view::npos) text.remove_prefix(blank + 1);
-  int64_t value = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return failure == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
+  return parse_number<int64_t>(text);
 }
 
 class PerfettoReader {
@@ -182,13 +180,13 @@ void PerfettoReader::read_annotation(std::string_view annotation, const Sequence
 }
 
 void PerfettoReader::keep(const Slice& slice) {
-  const auto thread = static_cast<uint64_t>(slice.thread.value_or(0));
+  const int64_t thread = slice.thread.value_or(0);
   if (slice.category == "kernel_dispatch") {
     keep_work(slice, GpuEventKind::kernel);
   } else if (slice.category == "memory_copy") {
     keep_work(slice, GpuEventKind::memory_copy);
   } else if (slice.category == "hip_api" || slice.category == "rccl_api") {
-    builder_.add_call({slice.span(), slice.name, thread, static_cast<uint64_t>(slice.correlation.value_or(0))});
+    builder_.add_call({slice.span(), slice.name, thread, slice.correlation});
   } else if (slice.category == "marker_api" && slice.span() && slice.span()->length() > 0) {
     builder_.add_range(slice.span(), slice.name, thread);
   }
@@ -199,13 +197,12 @@ void PerfettoReader::keep_work(const Slice& slice, GpuEventKind kind) {
   const auto other = slice.name.ends_with("DEVICE_TO_HOST") ? slice.source : slice.target;
   const auto device = kind == GpuEventKind::kernel ? slice.agent : other;
   const int64_t stream = slice.stream.value_or(slice.queue.value_or(0));
-  builder_.add_work({slice.span(), slice.name, device.value_or(-1), stream, kind,
-                     static_cast<uint64_t>(slice.correlation.value_or(0))});
+  builder_.add_work({slice.span(), slice.name, device.value_or(-1), stream, kind, slice.correlation});
 }
 
 }  // namespace
 
-// The first packet must be one, so that text which begins with a line end is none.
+// Checks the whole first packet: text that begins with a line end has the same first byte.
 bool is_perfetto_trace(std::string_view bytes) {
   const auto first = take_proto_field(bytes);
   if (!first || first->number != Tag::packet || first->bytes.empty()) return false;

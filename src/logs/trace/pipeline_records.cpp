@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "base/error.h"
 #include "base/files.h"
 #include "text/json.h"
+#include "text/words.h"
 
 namespace tprimat::logs {
 namespace {
@@ -16,17 +16,15 @@ namespace {
 constexpr double k_longest_milliseconds = 1e12;  // 31 years: sums of these in ns fit
 constexpr std::string_view k_prefix = "pp_rank_", k_suffix = ".json";
 
-std::optional<int64_t> parse_number(std::string_view text) {
-  int64_t value = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (failure != std::errc() || end != text.data() + text.size() || value < 0) return std::nullopt;
-  return value;
+std::optional<int64_t> parse_index(std::string_view text) {
+  const auto index = parse_number<int64_t>(text);
+  return index && *index >= 0 ? index : std::nullopt;
 }
 
 std::optional<int64_t> rank_of_file(const std::string& name) {
   if (!name.starts_with(k_prefix) || !name.ends_with(k_suffix)) return std::nullopt;
   const std::string_view digits(name);
-  return parse_number(digits.substr(k_prefix.size(), digits.size() - k_prefix.size() - k_suffix.size()));
+  return parse_index(digits.substr(k_prefix.size(), digits.size() - k_prefix.size() - k_suffix.size()));
 }
 
 int64_t read_time(const Json& value, const std::string& where) {
@@ -53,7 +51,7 @@ std::vector<Span> read_intervals(const Json& record, const std::string& kind, co
 
 PipelineIteration read_iteration(const std::string& key, const Json& record, std::string_view file) {
   const std::string where = fmt::format("{}: iteration {}", file, key);
-  const auto number = parse_number(key);
+  const auto number = parse_index(key);
   if (!number || !record.is_object() || !record.contains("total"))
     throw Error(Problem{"is no record of an iteration: it needs a number, its total and its intervals", where, ""});
   PipelineIteration iteration{*number, read_time(record["total"], where), std::nullopt,

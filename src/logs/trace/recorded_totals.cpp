@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "trace/csv_rows.h"
+#include "text/csv.h"
 #include "trace/kineto_event.h"
 #include "trace/tracelens_report.h"
 
@@ -49,13 +49,6 @@ class SheetColumns {
  private:
   std::map<std::string_view, uint32_t> columns_;
 };
-
-template <class Total>
-std::vector<Total> longest_first(std::vector<Total> totals) {
-  std::stable_sort(totals.begin(), totals.end(),
-                   [](const Total& a, const Total& b) { return a.total_seconds > b.total_seconds; });
-  return totals;
-}
 
 void read_collectives(const Sheet& sheet, std::map<CollectiveCall, CollectiveTotal>& totals) {
   const SheetColumns columns(sheet);
@@ -107,7 +100,7 @@ void read_shaped_operations(const Sheet& sheet, std::vector<OperationTotal>& ope
   }
 }
 
-// Reports are rounded, and the sums of one are not: a thousandth is far from what an edited one shows.
+// Reports are rounded: their sums may differ from the total by a thousandth.
 void check_sum(const Timeline& timeline, std::string_view where) {
   if (!timeline.span_seconds || !timeline.compute_seconds || !timeline.idle_seconds)
     throw Error(Problem{"states no total, computation and idle time (gpu_timeline)", std::string(where), ""});
@@ -175,9 +168,9 @@ RecordedTotals read_recorded_totals(const Workbook& report, std::string_view whe
     read_shaped_operations(sheet, totals.operations_shaped);
   }
   for (const auto& [call, total] : collectives) totals.collectives.push_back(total);
-  totals.collectives = longest_first(std::move(totals.collectives));
-  totals.operations = longest_first(std::move(totals.operations));
-  totals.operations_shaped = longest_first(std::move(totals.operations_shaped));
+  sort_longest_first(totals.collectives);
+  sort_longest_first(totals.operations);
+  sort_longest_first(totals.operations_shaped);
   return totals;
 }
 

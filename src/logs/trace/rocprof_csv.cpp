@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "text/csv.h"
 #include "text/format.h"
 #include "trace/csv_rows.h"
 #include "trace/trace_builder.h"
@@ -39,9 +40,8 @@ struct TimeColumns {
   size_t begin, end;
 };
 
-std::optional<uint64_t> read_correlation(const CsvTable& table, const std::optional<size_t>& column) {
-  const auto number = column ? table.whole(*column) : std::nullopt;
-  return number ? std::optional(static_cast<uint64_t>(*number)) : std::nullopt;
+std::optional<int64_t> read_correlation(const CsvTable& table, const std::optional<size_t>& column) {
+  return column ? table.whole(*column) : std::nullopt;
 }
 
 int64_t read_number(const CsvTable& table, const std::optional<size_t>& column) {
@@ -113,7 +113,8 @@ void RocprofCsvReader::read_copies(CsvTable& table) {
   }
 }
 
-// Of HIP and RCCL, or ranges that the program named with ROCTX; a range without a length is a mark of a moment.
+// Calls of HIP and RCCL, or ranges that the program named with ROCTX; one without a length marks a moment and is left
+// out.
 void RocprofCsvReader::read_calls(CsvTable& table) {
   const TimeColumns times(table);
   const size_t name = table.require_column({"Function"}), domain = table.require_column({"Domain"});
@@ -121,7 +122,7 @@ void RocprofCsvReader::read_calls(CsvTable& table) {
   while (table.next()) {
     const std::string& kind = table.text(domain);
     const auto span = times.read(table);
-    const auto number = static_cast<uint64_t>(read_number(table, thread));
+    const auto number = read_number(table, thread);
     if (kind.starts_with("MARKER_CORE")) {
       if (span && span->length() > 0) builder_.add_range(span, table.text(name), number);
     } else if (kind.starts_with("HIP_") || kind.starts_with("RCCL_")) {
@@ -134,7 +135,7 @@ void RocprofCsvReader::read_calls(CsvTable& table) {
 
 bool is_rocprof_csv(std::string_view text) {
   if (!text.starts_with("\"Kind\"") && !text.starts_with("\"Domain\"")) return false;
-  const CsvCells header = take_csv_row(text);
+  const std::vector<std::string> header = take_csv_row(text);
   const auto has = [&](std::string_view name) { return std::find(header.begin(), header.end(), name) != header.end(); };
   return has("Start_Timestamp") && has("End_Timestamp") &&
          (has("Kernel_Name") || has("Direction") || (has("Function") && has("Domain")));

@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <unordered_map>
 #include <vector>
 
 #include "text/format.h"
+#include "text/words.h"
 #include "trace/json_stream.h"
 #include "trace/trace_builder.h"
 
@@ -16,7 +16,7 @@ namespace {
 constexpr std::string_view k_root = "\"rocprofiler-sdk-tool\"";
 constexpr int64_t k_gpu_agent = 2;  // rocprofiler_agent_type_t
 
-// A record as far as we read it. Numbers and handles are never negative; -1: absent.
+// The fields of a record that we read. Numbers and handles are never negative; -1: absent.
 struct Record {
   int64_t kind = -1, operation = -1, thread = -1, begin = -1, end = -1, correlation = -1;
   int64_t agent = -1, queue = -1, stream = -1, kernel = -1, target = -1, source = -1;
@@ -55,10 +55,8 @@ constexpr RecordField k_fields[] = {{"", "kind", &Record::kind, &Record::name},
                                     {"src_agent_id", "handle", &Record::source}};
 
 int64_t parse_handle(std::string_view text) {
-  uint64_t value = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool fits = failure == std::errc() && end == text.data() + text.size() && value <= INT64_MAX;
-  return fits ? static_cast<int64_t>(value) : -1;
+  const auto value = parse_number<int64_t>(text);
+  return value && *value >= 0 ? *value : -1;
 }
 
 void set_field(Record& record, std::string_view outer, std::string_view key, const JsonValue& value) {
@@ -69,16 +67,16 @@ void set_field(Record& record, std::string_view outer, std::string_view key, con
   }
 }
 
-// Objects within the record too, and the texts of its list of names.
-void read_record(JsonCursor& cursor, Record& record, std::vector<std::string>* names, std::string_view outer = "",
+// Also reads objects within the record, and the texts of its list of names.
+void read_record(JsonCursor& cursor, Record& record, std::vector<std::string>& names, std::string_view outer = "",
                  int depth = 0) {
   constexpr int k_deepest = 8;
   cursor.members([&](std::string_view key) {
     const char next = cursor.peek();
     if (next == '{' && depth < k_deepest)
       read_record(cursor, record, names, key, depth + 1);
-    else if (next == '[' && names != nullptr)
-      cursor.elements([&] { names->push_back(cursor.value().text()); });
+    else if (next == '[')
+      cursor.elements([&] { names.push_back(cursor.value().text()); });
     else
       set_field(record, outer, key, cursor.value());
   });
@@ -104,7 +102,7 @@ class RocprofJsonReader {
   void keep_marker(const Record& record);
   int64_t device_of(int64_t agent) const;
   std::string_view operation_of(const Record& record) const;
-  std::optional<uint64_t> correlation_of(const Record& record) const;
+  std::optional<int64_t> correlation_of(const Record& record) const;
 
   struct Kind {
     std::string name;
@@ -115,7 +113,7 @@ class RocprofJsonReader {
   std::unordered_map<int64_t, int64_t> devices_;  // number of a GPU, by its agent
   std::unordered_map<int64_t, std::string> kernels_, markers_;
   std::vector<Kind> kinds_;
-  uint64_t processes_ = 0;
+  int64_t processes_ = 0;
 };
 
 Trace RocprofJsonReader::read() {
@@ -131,7 +129,7 @@ Trace RocprofJsonReader::read() {
   return builder_.finish();
 }
 
-// Kernels and texts by number are those of the process, whose records stand behind them.
+// Numbers of kernels and texts hold for one process; its records follow them.
 void RocprofJsonReader::read_process() {
   ++processes_;
   kernels_.clear(), markers_.clear(), kinds_.clear(), devices_.clear();
@@ -159,7 +157,7 @@ void RocprofJsonReader::each_record(Keep keep) {
     json_.item([&](JsonCursor& cursor) {
       record = {};
       names.clear();
-      read_record(cursor, record, &names);
+      read_record(cursor, record, names);
     });
     keep(record, names);
   });
@@ -213,14 +211,16 @@ std::string_view RocprofJsonReader::operation_of(const Record& record) const {
   return operations[static_cast<size_t>(record.operation)];
 }
 
-std::optional<uint64_t> RocprofJsonReader::correlation_of(const Record& record) const {
+std::optional<int64_t> RocprofJsonReader::correlation_of(const Record& record) const {
   if (record.correlation <= 0) return std::nullopt;
-  return processes_ << 48 ^ static_cast<uint64_t>(record.correlation);
+  return processes_ << 48 ^ record.correlation;
 }
 
 void RocprofJsonReader::keep_kernel(const Record& record) {
   const auto found = kernels_.find(record.kernel);
-  const std::string name = found != kernels_.end() ? found->second : fmt::format("kernel {}", record.kernel);
+  const bool is_named = found != kernels_.end();
+  const std::string number = is_named ? "" : fmt::format("kernel {}", record.kernel);
+  const std::string_view name = is_named ? found->second : number;
   const int64_t stream = record.stream >= 0 ? record.stream : record.queue;
   builder_.add_work(
       {record.span(), name, device_of(record.agent), stream, GpuEventKind::kernel, correlation_of(record)});
@@ -234,17 +234,16 @@ void RocprofJsonReader::keep_copy(const Record& record) {
 }
 
 void RocprofJsonReader::keep_call(const Record& record) {
-  builder_.add_call(
-      {record.span(), operation_of(record), static_cast<uint64_t>(record.thread), correlation_of(record)});
+  builder_.add_call({record.span(), operation_of(record), record.thread, correlation_of(record)});
 }
 
-// A range without a length is a mark of a moment.
+// A range without a length marks a moment and is left out.
 void RocprofJsonReader::keep_marker(const Record& record) {
   const bool is_core = record.kind >= 0 && record.kind < std::ssize(kinds_) &&
                        kinds_[static_cast<size_t>(record.kind)].name.starts_with("MARKER_CORE");
   const auto text = markers_.find(record.correlation);
   if (is_core && text != markers_.end() && record.end > record.begin)
-    builder_.add_range(record.span(), text->second, static_cast<uint64_t>(record.thread));
+    builder_.add_range(record.span(), text->second, record.thread);
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ constexpr size_t k_first_window = 1024 * 1024;
 constexpr std::ptrdiff_t k_released_at_once = 32 * 1024 * 1024;
 constexpr size_t k_max_characters = size_t{1} << 36;  // 64 GiB: beyond any trace; stops decompression bombs
 
-// Takes what has been read out of the process's memory; it stays readable.
+// Frees the memory of pages that have been read; reading them again loads them from the file.
 void release_before(const MappedFile& file, const char* place) {
   const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
   const auto* const begin = reinterpret_cast<const char*>(file.bytes().data());

@@ -2,17 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <limits>
 
+#include "text/words.h"
 #include "trace/kineto_event.h"
 
 namespace tprimat::logs {
 namespace {
-
-constexpr int64_t k_max_nanoseconds = int64_t{1} << 61;  // sums and differences of two of these fit
-
-char to_lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 // "aten::mm" of "aten::mm, seq = 5, op_id = 8, sizes = [[2, 3], [3, 4]]", as PyTorch's emit_nvtx writes it.
 std::string_view without_details(std::string_view name) {
@@ -28,13 +24,11 @@ std::optional<int64_t> step_of_range(std::string_view name) {
   const size_t end = name.find_last_not_of("0123456789");
   if (end == std::string_view::npos || end + 1 == name.size()) return std::nullopt;
   std::string word;
-  for (const char c : name.substr(0, end + 1))
-    if (c != ' ' && c != '_' && c != '#' && c != '-' && c != ':' && c != '=') word += to_lower(c);
+  for (const char c : lower_case(name.substr(0, end + 1)))
+    if (c != ' ' && c != '_' && c != '#' && c != '-' && c != ':' && c != '=') word += c;
   constexpr std::array k_words{"profilerstep", "step", "trainstep", "trainingstep", "iteration", "iter", "globalstep"};
   if (std::find(k_words.begin(), k_words.end(), word) == k_words.end()) return std::nullopt;
-  int64_t step = 0;
-  const auto [stop, failure] = std::from_chars(name.data() + end + 1, name.data() + name.size(), step);
-  return failure == std::errc() ? std::optional(step) : std::nullopt;
+  return parse_number<int64_t>(name.substr(end + 1));
 }
 
 std::optional<Span> TraceBuilder::span_of(int64_t begin, int64_t end) {
@@ -43,35 +37,26 @@ std::optional<Span> TraceBuilder::span_of(int64_t begin, int64_t end) {
 }
 
 uint32_t TraceBuilder::index_of_name(std::string_view name) {
-  const auto next = static_cast<uint32_t>(trace_.names.size());
-  const auto [found, is_new] = names_.try_emplace(std::string(name), next);
-  if (is_new) trace_.names.emplace_back(name);
-  return found->second;
+  return names_.find(name, [&] { return std::string(name); });
 }
 
-uint32_t TraceBuilder::index_of_thread(uint64_t thread) {
+uint32_t TraceBuilder::index_of_thread(int64_t thread) {
   return threads_.try_emplace(thread, static_cast<uint32_t>(threads_.size())).first->second;
 }
 
 // Calls of NCCL and RCCL, and the ranges that NCCL itself names.
 uint32_t TraceBuilder::index_of_collective(std::string_view name) {
   const std::string operation = name.starts_with("nccl") ? collective_operation(name) : "";
-  if (operation.empty()) return k_none;
-  const auto next = static_cast<uint32_t>(trace_.collectives.size());
-  const auto [found, is_new] = collectives_.try_emplace(operation, next);
-  if (is_new) trace_.collectives.push_back({operation, "", 0, 0});
-  return found->second;
+  return operation.empty() ? k_none : collectives_.find({operation, "", 0, 0});
 }
 
 uint32_t TraceBuilder::index_of_shapes(std::string_view name) {
   constexpr std::string_view k_key = ", sizes = ";
   const size_t sizes = name.find(k_key);
-  const std::string shapes =
-      sizes == std::string_view::npos ? "" : describe_shapes(name.substr(sizes + k_key.size()), "");
-  if (shapes.empty()) return k_none;
-  const auto [found, is_new] = shapes_.try_emplace(shapes, static_cast<uint32_t>(trace_.shapes.size()));
-  if (is_new) trace_.shapes.push_back(shapes);
-  return found->second;
+  if (sizes == std::string_view::npos) return k_none;
+  const std::string_view lists = name.substr(sizes + k_key.size());
+  const uint32_t index = shapes_.find(lists, [&] { return describe_shapes(lists, ""); });
+  return trace_.shapes[index].empty() ? k_none : index;
 }
 
 void TraceBuilder::add_work(const Work& work) {
@@ -88,12 +73,12 @@ void TraceBuilder::add_work(const Work& work) {
   event.stream = static_cast<int32_t>(work.stream);
   trace_.events.push_back(event);
   if (!keeps_calls()) return;
-  numbers_.correlations.push_back(static_cast<int64_t>(work.correlation.value_or(0)));
+  numbers_.correlations.push_back(work.correlation.value_or(0));
   numbers_.externals.push_back(-1);
 }
 
-// Whatever may launch counts as an operation until the launches are linked.
-uint32_t TraceBuilder::add_host_event(const Span& span, std::string_view name, uint64_t thread, HostEventKind kind) {
+// link_launches() sees annotations and collective calls as operations, so that they launch too; finish() restores them.
+uint32_t TraceBuilder::add_host_event(const Span& span, std::string_view name, int64_t thread, HostEventKind kind) {
   const auto index = static_cast<uint32_t>(trace_.host_events.size());
   HostEvent event;
   event.span = span;
@@ -116,10 +101,10 @@ void TraceBuilder::add_call(const Call& call) {
   ++trace_.all_events;
   if (!keeps_calls() || !call.span) return;
   const uint32_t event = add_host_event(*call.span, call.name, call.thread, HostEventKind::runtime);
-  if (call.correlation) numbers_.calls.push_back({static_cast<int64_t>(*call.correlation), event});
+  if (call.correlation) numbers_.calls.push_back({*call.correlation, event});
 }
 
-void TraceBuilder::add_range(std::optional<Span> span, std::string_view name, uint64_t thread) {
+void TraceBuilder::add_range(std::optional<Span> span, std::string_view name, int64_t thread) {
   ++trace_.all_events;
   if (!span) return;
   if (const auto step = step_of_range(name)) {
@@ -135,7 +120,7 @@ void TraceBuilder::add_range(std::optional<Span> span, std::string_view name, ui
   add_host_event(*span, name, thread, is_operation ? HostEventKind::operation : HostEventKind::annotation);
 }
 
-// In the order of their begin. Where other ranges have numbers, "step" is a part of one.
+// Numbers them by begin. Where other ranges have numbers, a plain "step" is a part of one of those.
 void TraceBuilder::number_plain_steps() {
   if (!trace_.marks.empty()) return;
   std::sort(plain_steps_.begin(), plain_steps_.end(), [](const Span& a, const Span& b) { return a.begin < b.begin; });

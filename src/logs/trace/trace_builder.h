@@ -1,8 +1,6 @@
 #pragma once
 
-#include <map>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -10,6 +8,7 @@
 
 #include "trace/launches.h"
 #include "trace/trace.h"
+#include "trace/trace_index.h"
 
 namespace tprimat::logs {
 
@@ -20,9 +19,11 @@ std::optional<int64_t> step_of_range(std::string_view name);
 // finds who launched what. Times in ns.
 class TraceBuilder {
  public:
-  explicit TraceBuilder(TraceContent content) : content_(content) {}
+  explicit TraceBuilder(TraceContent content)
+      : content_(content), names_(trace_.names), shapes_(trace_.shapes), collectives_(trace_.collectives) {}
+  TraceBuilder(const TraceBuilder&) = delete;
+  TraceBuilder& operator=(const TraceBuilder&) = delete;
 
-  bool keeps_host() const { return content_ != TraceContent::gpu; }
   bool keeps_calls() const { return content_ == TraceContent::everything; }
 
   // Work of a GPU; correlation: the number that the launching call has too.
@@ -31,7 +32,7 @@ class TraceBuilder {
     std::string_view name;
     int64_t device = 0, stream = 0;
     GpuEventKind kind = GpuEventKind::kernel;
-    std::optional<uint64_t> correlation;
+    std::optional<int64_t> correlation;
   };
   void add_work(const Work& work);
 
@@ -39,14 +40,14 @@ class TraceBuilder {
   struct Call {
     std::optional<Span> span;
     std::string_view name;
-    uint64_t thread = 0;
-    std::optional<uint64_t> correlation;
+    int64_t thread = 0;
+    std::optional<int64_t> correlation;
   };
   void add_call(const Call& call);
 
   // A range that the program named. Steps become marks; "aten::mm, seq = 5, op_id = 8, sizes = [[2, 3], [3, 4]]" is an
   // operation with shapes.
-  void add_range(std::optional<Span> span, std::string_view name, uint64_t thread);
+  void add_range(std::optional<Span> span, std::string_view name, int64_t thread);
 
   Trace& trace() { return trace_; }
   Trace finish();
@@ -56,17 +57,17 @@ class TraceBuilder {
 
  private:
   uint32_t index_of_name(std::string_view name);
-  uint32_t index_of_thread(uint64_t thread);
+  uint32_t index_of_thread(int64_t thread);
   uint32_t index_of_shapes(std::string_view name);
   uint32_t index_of_collective(std::string_view name);
-  uint32_t add_host_event(const Span& span, std::string_view name, uint64_t thread, HostEventKind kind);
+  uint32_t add_host_event(const Span& span, std::string_view name, int64_t thread, HostEventKind kind);
   void number_plain_steps();
 
   TraceContent content_;
   Trace trace_;
-  std::unordered_map<std::string, uint32_t> names_, shapes_;
-  std::unordered_map<uint64_t, uint32_t> threads_;
-  std::map<std::string, uint32_t> collectives_;
+  TextIndex names_, shapes_;
+  CollectiveIndex collectives_;
+  std::unordered_map<int64_t, uint32_t> threads_;
   LaunchNumbers numbers_;
   std::vector<std::pair<uint32_t, HostEventKind>> kinds_;  // of host events, once the launches are linked
   std::vector<Span> plain_steps_;                          // ranges that are called "step", without a number

@@ -115,12 +115,17 @@ struct DeviceSummary {
   }
 };
 
+template <class Total>
+void sort_longest_first(std::vector<Total>& totals) {
+  std::stable_sort(totals.begin(), totals.end(),
+                   [](const Total& a, const Total& b) { return a.total_seconds > b.total_seconds; });
+}
+
 // Sets the shares and orders the longest first.
 template <class Total>
 void share_out(std::vector<Total>& totals, double sum) {
   for (Total& total : totals) total.share = sum > 0.0 ? total.total_seconds / sum : 0.0;
-  std::stable_sort(totals.begin(), totals.end(),
-                   [](const Total& a, const Total& b) { return a.total_seconds > b.total_seconds; });
+  sort_longest_first(totals);
 }
 
 // Enters the kernels of a report, and their classes, whose shares are of all of them together.

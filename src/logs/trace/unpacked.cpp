@@ -19,15 +19,16 @@ constexpr int k_largest_window = 27;               // 128 MiB: what `zstd --ultr
 bool is_gzip(std::string_view bytes) { return bytes.starts_with("\x1f\x8b"); }
 bool is_zstd(std::string_view bytes) { return bytes.starts_with("\x28\xb5\x2f\xfd"); }
 
-[[noreturn]] void refuse(std::string_view what, size_t at, const std::string& where) {
+[[noreturn]] void refuse_at(size_t at, std::string_view what, const std::string& where) {
   throw Error(Problem{fmt::format("{} at byte {} of the file", what, at), where, "copy or record the file again"});
 }
 
 class GzipUnpacker : public Unpacker {
  public:
-  GzipUnpacker(std::string_view bytes, std::string_view where) : where_(where), rest_(bytes), output_(k_output_bytes) {
+  GzipUnpacker(std::string_view bytes, std::string_view where)
+      : where_(where), rest_(bytes), size_(bytes.size()), output_(k_output_bytes) {
     constexpr int k_gzip_header = 15 + 16;
-    if (inflateInit2(&stream_, k_gzip_header) != Z_OK) refuse("the gzip data cannot be inflated", 0, where_);
+    if (inflateInit2(&stream_, k_gzip_header) != Z_OK) refuse("the gzip data cannot be inflated");
   }
   ~GzipUnpacker() override { inflateEnd(&stream_); }
 
@@ -40,31 +41,25 @@ class GzipUnpacker : public Unpacker {
 
  private:
   void inflate_some() {
-    if (stream_.avail_in == 0) {
-      const size_t piece = std::min(rest_.size(), k_input_piece);
-      stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(rest_.data()));
-      stream_.avail_in = static_cast<uInt>(piece);
-      rest_.remove_prefix(piece);
-    }
-    if (stream_.avail_in == 0) refuse("the gzip data are truncated", consumed_, where_);
-    const uInt before = stream_.avail_in;
+    if (rest_.empty()) refuse("the gzip data are truncated");
+    stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(rest_.data()));
+    stream_.avail_in = static_cast<uInt>(std::min(rest_.size(), k_input_piece));
+    const size_t before = stream_.avail_in;
     const int result = ::inflate(&stream_, Z_NO_FLUSH);
-    consumed_ += before - stream_.avail_in;
-    if (result == Z_STREAM_END) return end_member();
-    if (result != Z_OK) refuse("the gzip data are damaged", consumed_, where_);
+    rest_.remove_prefix(before - stream_.avail_in);
+    if (result == Z_STREAM_END)  // another member may follow; anything else behind it is ignored
+      finished_ = !is_gzip(rest_) || inflateReset(&stream_) != Z_OK;
+    else if (result != Z_OK)
+      refuse("the gzip data are damaged");
   }
 
-  // A gzip file may hold several members one after another; anything else behind them is ignored.
-  void end_member() {
-    const bool more = stream_.avail_in >= 2 && stream_.next_in[0] == 0x1f && stream_.next_in[1] == 0x8b;
-    finished_ = !more || inflateReset(&stream_) != Z_OK;
-  }
+  [[noreturn]] void refuse(std::string_view what) const { refuse_at(size_ - rest_.size(), what, where_); }
 
   std::string where_;
   std::string_view rest_;
+  size_t size_;
   std::vector<Bytef> output_;
   z_stream stream_{};
-  size_t consumed_ = 0;
   bool finished_ = false;
 };
 
@@ -73,7 +68,7 @@ class ZstdUnpacker : public Unpacker {
   ZstdUnpacker(std::string_view bytes, std::string_view where)
       : where_(where), state_(ZSTD_createDStream(), ZSTD_freeDStream), output_(k_output_bytes) {
     input_ = {bytes.data(), bytes.size(), 0};
-    if (state_ == nullptr) refuse("the zstd data cannot be unpacked", 0, where_);
+    if (state_ == nullptr) refuse("the zstd data cannot be unpacked");
     ZSTD_DCtx_setParameter(state_.get(), ZSTD_d_windowLogMax, k_largest_window);
   }
 
@@ -84,15 +79,16 @@ class ZstdUnpacker : public Unpacker {
       const bool at_end = input_.pos == input_.size;
       if (at_end && !in_frame_) break;
       const size_t status = ZSTD_decompressStream(state_.get(), &output, &input_);
-      if (ZSTD_isError(status) != 0)
-        refuse(fmt::format("the zstd data are damaged ({})", ZSTD_getErrorName(status)), input_.pos, where_);
-      if (at_end && output.pos == 0 && status != 0) refuse("the zstd data are truncated", input_.pos, where_);
+      if (ZSTD_isError(status) != 0) refuse(fmt::format("the zstd data are damaged ({})", ZSTD_getErrorName(status)));
+      if (at_end && output.pos == 0 && status != 0) refuse("the zstd data are truncated");
       in_frame_ = status != 0;
     }
     return {output_.data(), output.pos};
   }
 
  private:
+  [[noreturn]] void refuse(std::string_view what) const { refuse_at(input_.pos, what, where_); }
+
   std::string where_;
   std::unique_ptr<ZSTD_DStream, size_t (*)(ZSTD_DStream*)> state_;
   std::vector<char> output_;

@@ -25,7 +25,7 @@ bool is_packed(std::string_view bytes);
 // For bytes that are packed, by their first bytes; null for others.
 std::unique_ptr<Unpacker> make_unpacker(std::string_view bytes, std::string_view where);
 
-// All of it, in memory. Throws Error for what unpacks to far more than a profile does.
+// The whole content in memory. Throws Error for a decompression bomb.
 std::string unpack(std::string_view bytes, std::string_view where);
 
 }  // namespace tprimat::logs

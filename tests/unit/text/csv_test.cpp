@@ -28,5 +28,16 @@ TEST(Csv, NumbersKeepAllDigits) {
   EXPECT_EQ(csv_number({}), "");
 }
 
+TEST(Csv, RowsAreTakenOffTheText) {
+  std::string_view text = "a,\"b\"\"1\"\", c\",\"two\nlines\"\r\n,x\nlast";
+  EXPECT_EQ(take_csv_row(text), (std::vector<std::string>{"a", "b\"1\", c", "two\nlines"}));
+  EXPECT_EQ(take_csv_row(text), (std::vector<std::string>{"", "x"}));
+  EXPECT_EQ(take_csv_row(text), (std::vector<std::string>{"last"}));
+  EXPECT_TRUE(text.empty());
+  text = "1,2,3\n4";
+  EXPECT_EQ(take_csv_row(text, 2), (std::vector<std::string>{"1", "2"}));
+  EXPECT_EQ(text, "4");
+}
+
 }  // namespace
 }  // namespace tprimat

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -7,40 +8,22 @@
 #include "extract/dialects/metric_names.h"
 #include "extract/dialects/step_gap.h"
 #include "extract/scan_text.h"
+#include "text/csv.h"
 
 namespace tprimat::logs {
 namespace {
 
 constexpr size_t k_max_columns = 4096;
 
-// Removes the next row from `text`: cells without quotes, which may hold line ends. False at the end, and for a last
-// row without a line end: it may be truncated within a number, unless a quote closes it.
+// Removes the next row from the text. False at the end, and for a last row without a line end: it may be truncated
+// within a number, unless a quote closes it.
 bool take_row(std::string_view& text, std::vector<std::string>& cells) {
-  cells.clear();
-  if (text.empty()) return false;
-  std::string cell;
-  bool quoted = false;
-  size_t at = 0;
-  for (; at < text.size(); ++at) {
-    const char c = text[at];
-    if (c == '"') {
-      if (quoted && at + 1 < text.size() && text[at + 1] == '"')
-        cell += text[++at];
-      else
-        quoted = !quoted;
-    } else if (!quoted && (c == ',' || c == '\n')) {
-      if (cells.size() < k_max_columns) cells.push_back(std::move(cell));
-      cell.clear();
-      if (c == '\n') break;
-    } else if (c != '\r') {
-      cell += c;
-    }
-  }
-  if (at == text.size()) {
-    if (quoted || text.back() != '"') return false;
-    cells.push_back(std::move(cell));
-  }
-  text.remove_prefix(std::min(at + 1, text.size()));
+  std::string_view rest = text;
+  cells = take_csv_row(rest, k_max_columns);
+  const std::string_view row = text.substr(0, text.size() - rest.size());
+  const bool is_quote_open = std::count(row.begin(), row.end(), '"') % 2 != 0;
+  if (is_quote_open || !(row.ends_with('\n') || row.ends_with('"'))) return false;
+  text = rest;
   return true;
 }
 
