@@ -18,7 +18,7 @@ std::vector<uint32_t> order_by_nesting(const std::vector<HostEvent>& events, Kee
     if (keep(events[i])) order.push_back(i);
   const auto key = [&](uint32_t i) {
     const HostEvent& event = events[i];
-    return std::tuple(event.thread, event.span.begin, -event.span.end, event.kind == HostEventKind::runtime, i);
+    return std::tuple(event.thread, event.span.begin, -event.span.end, event.kind == HostEventKind::runtime);
   };
   std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return key(a) < key(b); });
   return order;
