@@ -50,10 +50,10 @@ struct LedgerDetail {
 struct LedgerTerm {
   Cause cause = Cause::work;
   double seconds = 0;
-  std::optional<double> low, high;
+  std::optional<double> low = {}, high = {};
   double a_seconds = 0, b_seconds = 0;
-  std::vector<LedgerDetail> details;
-  std::string sentence, remedy;
+  std::vector<LedgerDetail> details = {};
+  std::string sentence = {}, remedy = {};
 
   static constexpr auto fields() {
     using T = LedgerTerm;
@@ -92,8 +92,8 @@ struct LedgerSide {
   int64_t ranks = 1, steps = 0;
   double step_seconds = 0;
   std::optional<double> low, high;
-  std::optional<double> recorded_step_seconds, scale;
-  std::optional<double> busy_seconds, idle_seconds, hidden_communication_seconds;
+  std::optional<double> recorded_step_seconds = {}, scale = {};
+  std::optional<double> busy_seconds = {}, idle_seconds = {}, hidden_communication_seconds = {};
 
   static constexpr auto fields() {
     using S = LedgerSide;
