@@ -62,6 +62,7 @@ test_preset() {
   shift
   progress "Testing $preset${*:+ ($*)}"
   ctest --preset "$preset" -j "$(nproc)" "$@" >"$log" 2>&1 || true
+  ! grep '^RegularExpression::compile' "$log" >&2 || fail "ctest does not understand which tests to run: $*"
   local line
   line=$(grep -E '^[0-9]+% tests passed' "$log") || { tail -n 40 "$log" >&2; fail "ctest did not finish; see $log"; }
   local bad total unrun
@@ -104,18 +105,18 @@ trap 'kill $(jobs -p) 2>/dev/null || true' EXIT
 amd_targets="tprimat_amd $([ -e /dev/kfd ] && echo "gpu_tests gpu_engine_tests" || echo gpu_test_objects)"
 
 # What takes minutes and shows little more than its neighbours: the optimised build of --all runs it.
-only_in_all='^docs\.commands$|^release\.packed_twice$|^bench\.device$|^schema\.probes$|^frameworks\.(docs|notebooks|probe)$|^cli\.(output_streams|hostile_scripts)$|^why\.(injected_causes|real_pairs)$'
+only_in_all='^docs\.commands$|^release\.packed_twice$|^bench\.device$|^schema\.probes$|^frameworks\.(docs|notebooks|probe)$|^cli\.(output_streams|hostile_scripts)$|^why\.'
 emulated_gpus='^layouts\.(tcp\.)?gpu_host|^gpu_(host|module)|^comm\.gpu\.'
 
 # What takes minutes under the sanitizers and only the optimised program shows: what starts many processes, whose
 # modules have sanitized tests of their own, more ranks of what few ranks show, and second precisions.
 only_optimised=(
-  '_NOT_BUILT$' "$only_in_all" '^parity\.' '^launch\.(slurm|kubernetes)$' '^layouts\.([48]|tcp\.4|resume)$' '^borders\.'
+  '_NOT_BUILT$' "$only_in_all" '^parity\.' '^launch\.(slurm|kubernetes)$' '^layouts\.(tcp\.)?[48]$' '^layouts\.resume$' '^borders\.'
   '^frameworks\.calls$' '^cli\.(archive|docker|doctor|from_plan|mounted_program|planned_launches|run|run_stops)$'
-  '^gpu_host\.(EngineOnGpu\.(NothingOfASkippedStep|GivesTheSameBits)|GpuEngine\.AClockTimes)'
+  '^gpu_host\.(EngineOnGpu|GpuEngine)\.(NothingOfASkippedStep|GivesTheSameBits|AClockTimes)'
   '^train\.Precisions/FirstGradient\..*/bf16' '^comm\.(mpi|tcp)\.[45]$' '^comm\.gpu\.tcp\.3$'
   '^planner\.PlanValidation\.KeepsItsWord' '^train\.TrainingTest\.(Bf16Tracks|SameSeed|LossFalls|CompactStates|EmulatedFp8)'
-  '^why\.(injected_causes|real_pairs)$' '^gpu_host64\..*<tprimat::engine::f16>' '^gpu_host\.benchmark$' '^comm\.gpu\.[34]$'
+  '^gpu_host64\..*<tprimat::engine::f16>' '^gpu_host\.benchmark$' '^comm\.gpu\.[34]$'
 )
 threaded_tests="process_tests telemetry_tests data_tests model_files_tests comm_tests"
 # What comes after the sanitized tests.

@@ -34,6 +34,8 @@ CALLS = {
     "probe": [("", "tprimat probe --threads 1")],
     "estimate": [("", "tprimat estimate --flops llama"), ("", "tprimat estimate --memory llama --json")],
     "plan": [("", "tprimat plan llama3_8b --gpu H100 --gpus 64")],
+    "why": [('python3 "$CASES/why_trace.py" a.json; python3 "$CASES/why_trace.py" b.json product=500',
+             "tprimat why a.json b.json --what-if products=0.9x --html=why.html --plot why.svg")],
     "published": [("", "tprimat published list --gpu H200"), ("", "tprimat published list --csv --gpu H200")],
     "claim": [("", "tprimat claim llama3.1_8b --gpu H100 --gpus 8 --seq 8192 --tokens-per-second-per-gpu 11000"),
               ("", "tprimat claim llama3.1_8b --gpu H100 --gpus 8 --seq 8192 --mfu 40 --json")],

@@ -20,7 +20,7 @@ std::string refusal(std::string_view packed) {
 
 std::string long_text() {
   std::string text;
-  for (int i = 0; i < 100'000; ++i) text += std::to_string(i * i % 9973) + " ";
+  for (int64_t i = 0; i < 100'000; ++i) text += std::to_string(i * i % 9973) + " ";
   return text;
 }
 
