@@ -2,6 +2,7 @@
 // throttled machine slows both alike. The shapes are those of a 124 M model over 2048 tokens.
 //   bench_bf16_product [rounds]
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -11,6 +12,7 @@
 #include "base/clock.h"
 #include "device/arena.h"
 #include "device/parallel.h"
+#include "ops/cpu/amx_tiles.h"
 #include "ops/cpu/bf16_panels.h"
 #include "ops/cpu/bf16_product.h"
 
@@ -120,10 +122,16 @@ void measure(const Shape& s, int rounds) {
 
 int main(int argc, char** argv) {
   using namespace tprimat;
+  // OpenMP's threads, which oneDNN uses, would spin after each product and take a processor from ours.
+  if (setenv("OMP_WAIT_POLICY", "passive", 0) == 0 && std::getenv("TPRIMAT_BENCH_STARTED") == nullptr) {
+    setenv("TPRIMAT_BENCH_STARTED", "1", 1);
+    execv("/proc/self/exe", argv);  // the library reads it once, when it is loaded
+  }
   if (!engine::has_bf16_pairs())
-    return fmt::print(stderr, "this CPU has no AVX512-BF16, or has AMX too: oneDNN multiplies bf16\n"), 1;
+    return fmt::print(stderr, "this CPU has no AVX512-BF16: oneDNN multiplies bf16, or nobody does\n"), 1;
   engine::set_thread_count(0);
   const int rounds = argc > 1 ? std::max(1, std::atoi(argv[1])) : 15;
+  fmt::print("ours: {}\n", engine::has_amx() ? "AMX" : "AVX512-BF16");
   fmt::print("layer    product       m x      n x      k     ours   oneDNN  ratio (GFLOP/s, {} threads)\n",
              engine::thread_count());
   for (const auto& [name, rows, outputs, inputs] : {std::tuple{"qkv", 2048, 2304, 768},

@@ -52,7 +52,7 @@ void run(int rounds, Precision precision) {
   const double flops = flops_per_token(spec.model, spec.sequence_length, FlopFormula::full) *
                        static_cast<double>(spec.tokens_per_step());
   const auto engine = engine::make_engine(spec);
-  const auto tokens = engine::open_token_source(spec.data, spec.model.vocab_size, spec.sequence_length, spec.seed);
+  const auto tokens = engine::open_token_source(spec.data, {spec.model.vocab_size, spec.sequence_length, spec.seed});
   step_seconds(*engine, 1, *tokens);
 
   std::vector<double> peaks, rates, ratios;

@@ -122,7 +122,7 @@ class TileScratch {
 
 inline TileScratch& thread_scratch(const AttentionTiles& tiles) {
   thread_local TileScratch scratch;
-  scratch.restart(tiles.key_length() * tiles.width * 6 + k_tile * (tiles.width * 4 + k_tile * 4 + 8) + 1024);
+  scratch.restart(tiles.key_length() * tiles.width * 6 + k_tile * (tiles.width * 5 + k_tile * 4 + 8) + 1024);
   return scratch;
 }
 

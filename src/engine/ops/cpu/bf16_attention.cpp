@@ -6,9 +6,10 @@
 #include <utility>
 
 #include "base/check.h"
+#include "ops/cpu/amx_tiles.h"
 #include "ops/cpu/attention_tiles.h"
-#include "ops/cpu/avx512_bf16.h"
 #include "ops/cpu/bf16_panels.h"
+#include "ops/cpu/transpose16.h"
 
 #if TPRIMAT_HAS_AVX512_BF16
 
@@ -99,7 +100,7 @@ QueryTile query_tile(const AttentionTiles& t, const HeadRows<const bf16>& of, co
 
 // scores (64×64) = rows · panelᵀ over head_dim.
 void score(const AttentionTiles& t, const QueryTile& rows, const bf16* panel, float* scores) {
-  multiply_small({{rows.rows, rows.stride, 2}, panel, rows.count, k_tile, pair_count(t.shape.head_dim), scores}, false);
+  multiply_small({rows.rows, rows.stride, panel, rows.count, k_tile, pair_count(t.shape.head_dim), scores}, false);
 }
 
 struct ForwardBuffers {
@@ -152,7 +153,7 @@ void attend(const AttentionTiles& t, const ForwardBuffers& b, const QueryTile& q
     const TileSight sight(t, tile, key_tile);
     for (int64_t r = 0; r < queries.count; ++r) fold_scores(t, b, r, sight.of(r));
     multiply_small(
-        {{b.powers, k_tile, 2}, b.values + at, queries.count, t.width, pair_count(keys_in_tile(t, key_tile)), b.output},
+        {b.powers, k_tile, b.values + at, queries.count, t.width, pair_count(keys_in_tile(t, key_tile)), b.output},
         true);
   }
 }
@@ -170,6 +171,7 @@ TPRIMAT_AVX512_BF16 void narrow_row(const AttentionTiles& t, const float* from, 
 
 void forward_group(const AttentionTiles& t, const HeadGroup& group, const AttentionInputs<bf16>& inputs,
                    const HeadRows<bf16>& y, float* logsumexp) {
+  const TileRegisters registers;
   TileScratch& scratch = thread_scratch(t);
   RunningRow running[k_tile];
   const int64_t whole = t.key_length() * t.width;
@@ -193,11 +195,12 @@ void forward_group(const AttentionTiles& t, const HeadGroup& group, const Attent
 
 struct BackwardBuffers {
   bf16 *keys_across, *keys_along, *values_across;  // of the group
-  bf16 *queries_along, *doutput_along;             // of one tile of queries: products over queries, columns head_dim
+  bf16 *queries_by_dim, *doutput_by_dim;           // of one tile of queries: a row per element of the head
   bf16* dscores;                                   // 64×64, a row per query
-  bf16 *powers_transposed, *dscores_transposed;  // the pairs of two queries side by side: pair k of key c at k·128 + 2c
-  float *scores, *dpowers, *dqueries;            // of one tile
-  float *dkeys, *dvalues;                        // of the group
+  bf16 *power_pairs, *dscore_pairs;                // panels of 64 keys: the pairs of two queries side by side
+  float *scores, *dpowers, *dqueries;              // of one tile
+  float* turned;                                   // a tile on its way from columns to rows
+  float *dkeys, *dvalues;  // of the group: in each tile of 64 keys, a row per element of the head
 };
 
 BackwardBuffers prepare_backward(const AttentionTiles& t, const HeadGroup& group, const AttentionInputs<bf16>& inputs) {
@@ -205,10 +208,10 @@ BackwardBuffers prepare_backward(const AttentionTiles& t, const HeadGroup& group
   const int64_t whole = t.key_length() * t.width, tile = k_tile * t.width, square = k_tile * k_tile;
   BackwardBuffers b{};
   for (bf16** buffer : {&b.keys_across, &b.keys_along, &b.values_across}) *buffer = take_bf16(scratch, whole);
-  for (bf16** buffer : {&b.queries_along, &b.doutput_along}) *buffer = take_bf16(scratch, tile);
-  for (bf16** buffer : {&b.dscores, &b.powers_transposed, &b.dscores_transposed}) *buffer = take_bf16(scratch, square);
+  for (bf16** buffer : {&b.queries_by_dim, &b.doutput_by_dim}) *buffer = take_bf16(scratch, tile);
+  for (bf16** buffer : {&b.dscores, &b.power_pairs, &b.dscore_pairs}) *buffer = take_bf16(scratch, square);
   for (float** buffer : {&b.scores, &b.dpowers}) *buffer = scratch.take(square);
-  b.dqueries = scratch.take(tile);
+  for (float** buffer : {&b.dqueries, &b.turned}) *buffer = scratch.take(tile);
   for (float** buffer : {&b.dkeys, &b.dvalues}) {
     *buffer = scratch.take(whole);
     std::fill(*buffer, *buffer + whole, 0.0f);
@@ -247,10 +250,8 @@ TPRIMAT_AVX512_BF16 void softmax_backward_pair(const BackwardBuffers& b, float s
     if (2 * k + 1 < queries)
       odd = softmax_backward(b.scores + at + k_tile, b.dpowers + at + k_tile, scale, rows[2 * k + 1], c);
     const int64_t transposed = 2 * (k * k_tile + c);
-    _mm512_storeu_si512(b.powers_transposed + transposed,
-                        _mm512_or_si512(even.power, _mm512_slli_epi32(odd.power, 16)));
-    _mm512_storeu_si512(b.dscores_transposed + transposed,
-                        _mm512_or_si512(even.dscore, _mm512_slli_epi32(odd.dscore, 16)));
+    _mm512_storeu_si512(b.power_pairs + transposed, _mm512_or_si512(even.power, _mm512_slli_epi32(odd.power, 16)));
+    _mm512_storeu_si512(b.dscore_pairs + transposed, _mm512_or_si512(even.dscore, _mm512_slli_epi32(odd.dscore, 16)));
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(b.dscores + at), _mm512_cvtepi32_epi16(even.dscore));
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(b.dscores + at + k_tile), _mm512_cvtepi32_epi16(odd.dscore));
   }
@@ -283,12 +284,9 @@ void backward_tile(const AttentionTiles& t, const BackwardBuffers& b, const Quer
     score(t, queries, b.keys_across + at, b.scores);
     score(t, doutput, b.values_across + at, b.dpowers);
     for (int64_t k = 0; k < query_pairs; ++k) softmax_backward_pair(b, t.scale, rows, queries.count, k);
-    multiply_small({{b.powers_transposed, 2, 2 * k_tile}, b.doutput_along, keys, t.width, query_pairs, b.dvalues + at},
-                   true);
-    multiply_small({{b.dscores_transposed, 2, 2 * k_tile}, b.queries_along, keys, t.width, query_pairs, b.dkeys + at},
-                   true);
-    multiply_small({{b.dscores, k_tile, 2}, b.keys_along + at, queries.count, t.width, pair_count(keys), b.dqueries},
-                   true);
+    multiply_small({b.doutput_by_dim, k_tile, b.power_pairs, t.width, k_tile, query_pairs, b.dvalues + at}, true);
+    multiply_small({b.queries_by_dim, k_tile, b.dscore_pairs, t.width, k_tile, query_pairs, b.dkeys + at}, true);
+    multiply_small({b.dscores, k_tile, b.keys_along + at, queries.count, t.width, pair_count(keys), b.dqueries}, true);
   }
 }
 
@@ -297,8 +295,8 @@ void backward_queries(const AttentionTiles& t, const HeadGroup& group, const Att
   const auto [head, tile] = which;
   const QueryTile queries = query_tile(t, g.inputs.query, group, head, tile),
                   doutput = query_tile(t, g.dy, group, head, tile), y = query_tile(t, g.y, group, head, tile);
-  pack_whole_panel({queries.rows, t.shape.head_dim, queries.count, 1, queries.stride}, t.width, b.queries_along);
-  pack_whole_panel({doutput.rows, t.shape.head_dim, doutput.count, 1, doutput.stride}, t.width, b.doutput_along);
+  pack_rows({queries.rows, t.shape.head_dim, queries.count, 1, queries.stride}, t.width, k_tile, b.queries_by_dim);
+  pack_rows({doutput.rows, t.shape.head_dim, doutput.count, 1, doutput.stride}, t.width, k_tile, b.doutput_by_dim);
   QueryRow rows[k_tile];
   for (int64_t r = 0; r < queries.count; ++r)
     rows[r] = {g.logsumexp[t.statistic(group, head, tile * k_tile + r)],
@@ -310,9 +308,25 @@ void backward_queries(const AttentionTiles& t, const HeadGroup& group, const Att
     narrow_row(t, b.dqueries + r * t.width, t.scale, false, dquery + r * g.dquery.row_stride);
 }
 
+// A tile of `rows` rows and 64 columns becomes one of 64 rows.
+TPRIMAT_AVX512_BF16 void turn_tile(float* tile, int64_t rows, float* turned) {
+  for (int64_t row = 0; row < rows; row += k_lanes)
+    for (int64_t col = 0; col < k_tile; col += k_lanes) {
+      __m512i block[k_lanes];
+      for (int64_t i = 0; i < k_lanes; ++i) block[i] = _mm512_loadu_si512(tile + (row + i) * k_tile + col);
+      transpose(block);
+      for (int64_t i = 0; i < k_lanes; ++i) _mm512_storeu_si512(turned + (col + i) * rows + row, block[i]);
+    }
+  std::copy_n(turned, rows * k_tile, tile);
+}
+
 void backward_group(const AttentionTiles& t, const HeadGroup& group, const AttentionGradient<bf16>& g) {
+  const TileRegisters registers;
   const BackwardBuffers b = prepare_backward(t, group, g.inputs);
   t.visit_queries(group, [&](int64_t head, int64_t tile) { backward_queries(t, group, g, {head, tile}, b); });
+  const int64_t whole = t.key_length() * t.width;
+  for (float* gradient : {b.dkeys, b.dvalues})
+    for (int64_t at = 0; at < whole; at += k_tile * t.width) turn_tile(gradient + at, t.width, b.turned);
   const auto put_by = [&](float factor) {
     return [&t, &g, factor](const float* from, bf16* to) { narrow_row(t, from, factor, g.accumulate, to); };
   };

@@ -5,57 +5,21 @@
 #include <utility>
 
 #include "base/check.h"
-#include "ops/cpu/avx512_bf16.h"
+#include "ops/cpu/amx_tiles.h"
+#include "ops/cpu/transpose16.h"
 
 #if TPRIMAT_HAS_AVX512_BF16
-#include <cpuid.h>
 
 namespace tprimat::engine {
 namespace {
 
 constexpr int64_t k_group = 16;  // lines of which one register holds a pair each
 
-bool has_amx_bf16() {
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d & (1u << 22)) != 0;
-}
-
 int64_t group_count(int64_t lines) { return (lines + k_group - 1) / k_group; }
-
-__mmask32 first_lanes(int64_t count) {
-  return count >= 32 ? 0xFFFFFFFFu : (uint32_t{1} << std::max<int64_t>(count, 0)) - 1u;
-}
 
 // Lines that the group has, of its 16.
 int64_t lines_in_group(const Bf16Lines& from, const Bf16Part& part, int64_t group) {
   return std::clamp<int64_t>(std::min(part.count, from.count - part.line) - group * k_group, 0, k_group);
-}
-
-// 16×16 numbers of 32 bits: rows become columns.
-TPRIMAT_AVX512_BF16 inline void transpose(__m512i (&r)[16]) {
-  __m512i t[16];
-  for (int i = 0; i < 16; i += 2) {
-    t[i] = _mm512_unpacklo_epi32(r[i], r[i + 1]);
-    t[i + 1] = _mm512_unpackhi_epi32(r[i], r[i + 1]);
-  }
-  for (int i = 0; i < 16; i += 4) {
-    r[i] = _mm512_unpacklo_epi64(t[i], t[i + 2]);
-    r[i + 1] = _mm512_unpackhi_epi64(t[i], t[i + 2]);
-    r[i + 2] = _mm512_unpacklo_epi64(t[i + 1], t[i + 3]);
-    r[i + 3] = _mm512_unpackhi_epi64(t[i + 1], t[i + 3]);
-  }
-  for (int i = 0; i < 4; ++i) {
-    t[i] = _mm512_shuffle_i32x4(r[i], r[i + 4], 0x88);
-    t[i + 4] = _mm512_shuffle_i32x4(r[i], r[i + 4], 0xDD);
-    t[i + 8] = _mm512_shuffle_i32x4(r[i + 8], r[i + 12], 0x88);
-    t[i + 12] = _mm512_shuffle_i32x4(r[i + 8], r[i + 12], 0xDD);
-  }
-  for (int i = 0; i < 4; ++i) {
-    r[i] = _mm512_shuffle_i32x4(t[i], t[i + 8], 0x88);
-    r[i + 8] = _mm512_shuffle_i32x4(t[i], t[i + 8], 0xDD);
-    r[i + 4] = _mm512_shuffle_i32x4(t[i + 4], t[i + 12], 0x88);
-    r[i + 12] = _mm512_shuffle_i32x4(t[i + 4], t[i + 12], 0xDD);
-  }
 }
 
 // Where one pair of each of a group's 16 lines goes: into two left panels, a third of a right one, or the whole panel.
@@ -102,18 +66,30 @@ TPRIMAT_AVX512_BF16 void pack_along_lines(const Bf16Lines& from, const Bf16Part&
   }
 }
 
-struct PanelRange {
-  int64_t begin = 0, end = 0;
-};
+// One pair of elements of each of a group's lines, where the same element of all lines lies side by side; nothing past
+// the last.
+TPRIMAT_AVX512_BF16 inline __m512i pairs_across(const Bf16Lines& from, const Bf16Part& part, int64_t group,
+                                                int64_t pair) {
+  const auto present = static_cast<__mmask16>(first_lanes(lines_in_group(from, part, group)));
+  const bf16* const even = from.data + (part.begin + 2 * pair) * from.step + part.line + group * k_group;
+  __m512i both = _mm512_setzero_si512();
+  if (2 * pair < part.length) both = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(present, even));
+  if (2 * pair + 1 < part.length) {
+    const __m512i high = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(present, even + from.step));
+    both = _mm512_or_si512(both, _mm512_slli_epi32(high, 16));
+  }
+  return both;
+}
 
-// The same element of all lines lies side by side: the pairs of that range of all groups, so that memory is read in
+// The same element of all lines lies side by side: the pairs of that share of all groups, so that memory is read in
 // long runs.
 template <class To>
-TPRIMAT_AVX512_BF16 void pack_across_lines(const Bf16Lines& from, const Bf16Part& part, const PanelRange& range,
+TPRIMAT_AVX512_BF16 void pack_across_lines(const Bf16Lines& from, const Bf16Part& part, const PackShare& share,
                                            const To& to) {
   constexpr int64_t k_ahead = 16;  // elements; the processor does not foresee strides of many pages
   const int64_t groups = group_count(part.count);
-  for (int64_t pair = range.begin; pair < range.end; ++pair) {
+  const int64_t pairs = pair_count(part.length);
+  for (int64_t pair = share.first(pairs); pair < share.end(pairs); ++pair) {
     const bf16* const even = from.data + (part.begin + 2 * pair) * from.step + part.line;
     const bf16* const odd = 2 * pair + 1 < part.length ? even + from.step : nullptr;
     const bool has_ahead = 2 * pair + 1 + k_ahead < part.length;
@@ -123,25 +99,16 @@ TPRIMAT_AVX512_BF16 void pack_across_lines(const Bf16Lines& from, const Bf16Part
         _mm_prefetch(even + k_ahead * from.step + at, _MM_HINT_T0);
         _mm_prefetch(odd + k_ahead * from.step + at, _MM_HINT_T0);
       }
-      const auto present = static_cast<__mmask16>(first_lanes(lines_in_group(from, part, group)));
-      __m512i both = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(present, even + at));
-      if (odd != nullptr) {
-        const __m512i high = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(present, odd + at));
-        both = _mm512_or_si512(both, _mm512_slli_epi32(high, 16));
-      }
-      to.store(group, pair, both);
+      to.store(group, pair, pairs_across(from, part, group, pair));
     }
   }
 }
 
 template <class To>
 void pack(const Bf16Lines& from, const Bf16Part& part, const To& to, const PackShare& share) {
-  const auto range = [&](int64_t count) {
-    return PanelRange{count * share.index / share.of, count * (share.index + 1) / share.of};
-  };
-  if (from.step != 1) return pack_across_lines(from, part, range(pair_count(part.length)), to);
-  const auto [begin, end] = range(group_count(part.count));
-  for (int64_t group = begin; group < end; ++group) pack_along_lines(from, part, group, to);
+  if (from.step != 1) return pack_across_lines(from, part, share, to);
+  const int64_t groups = group_count(part.count);
+  for (int64_t group = share.first(groups); group < share.end(groups); ++group) pack_along_lines(from, part, group, to);
 }
 
 constexpr int k_vectors = panel_lines(Side::right) / 16;
@@ -203,13 +170,13 @@ TPRIMAT_AVX512_BF16 inline void multiply_small_block(const SmallProduct& p, int6
   for (int r = 0; r < Rows; ++r)
     for (int v = 0; v < Vectors; ++v)
       sum[r][v] = accumulate ? _mm512_loadu_ps(c + r * p.cols + 16 * v) : _mm512_setzero_ps();
-  const bf16 *left = p.left.data + row * p.left.line, *right = p.right + 2 * col;
-  for (int64_t k = 0; k < p.pairs; ++k, left += p.left.pair, right += 2 * p.cols) {
+  const bf16 *left = p.left + row * p.left_stride, *right = p.right + 2 * col;
+  for (int64_t k = 0; k < p.pairs; ++k, left += 2, right += 2 * p.cols) {
     __m512bh columns[Vectors];
     for (int v = 0; v < Vectors; ++v) columns[v] = reinterpret_cast<__m512bh>(_mm512_loadu_si512(right + 32 * v));
     for (int r = 0; r < Rows; ++r) {
       int pair = 0;
-      __builtin_memcpy(&pair, left + r * p.left.line, sizeof pair);
+      __builtin_memcpy(&pair, left + r * p.left_stride, sizeof pair);
       const auto numbers = reinterpret_cast<__m512bh>(_mm512_set1_epi32(pair));
       for (int v = 0; v < Vectors; ++v) sum[r][v] = _mm512_dpbf16_ps(sum[r][v], numbers, columns[v]);
     }
@@ -229,6 +196,7 @@ TPRIMAT_AVX512_BF16 void multiply_small_columns(const SmallProduct& p, int64_t c
 }  // namespace
 
 void multiply_small(const SmallProduct& product, bool accumulate) {
+  if (amx::can_multiply(product)) return amx::multiply_small(product, accumulate);
   int64_t col = 0;
   for (; col + 64 <= product.cols; col += 64) multiply_small_columns<4>(product, col, accumulate);
   for (; col < product.cols; col += 16) multiply_small_columns<1>(product, col, accumulate);
@@ -236,7 +204,7 @@ void multiply_small(const SmallProduct& product, bool accumulate) {
 
 bool has_bf16_pairs() {
   static const bool has = __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vl") &&
-                          __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && !has_amx_bf16();
+                          __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq");
   return has;
 }
 
@@ -248,6 +216,18 @@ void pack_panels(Side side, const Bf16Lines& from, const Bf16Part& part, bf16* p
 
 void pack_whole_panel(const Bf16Lines& from, int64_t panel_lines, bf16* panel) {
   pack(from, {0, panel_lines, 0, from.length}, WholePanel{panel, group_count(panel_lines)}, {});
+}
+
+TPRIMAT_AVX512_BF16 void pack_rows(const Bf16Lines& from, int64_t lines, int64_t row_length, bf16* rows) {
+  CHECK(from.line_stride == 1 && lines % k_group == 0 && row_length % 32 == 0);
+  for (int64_t pair = 0; 2 * pair < row_length; pair += 16)
+    for (int64_t group = 0; group < group_count(lines); ++group) {
+      __m512i block[16];
+      for (int64_t i = 0; i < 16; ++i) block[i] = pairs_across(from, {0, lines, 0, from.length}, group, pair + i);
+      transpose(block);
+      for (int64_t i = 0; i < 16; ++i)
+        _mm512_storeu_si512(rows + (group * k_group + i) * row_length + 2 * pair, block[i]);
+    }
 }
 
 template <class C>
@@ -271,6 +251,7 @@ void multiply_panels(const LeftTile&, const bf16*, int64_t, const Bf16Tile<C>&) 
   CHECK(false);
 }
 void pack_whole_panel(const Bf16Lines&, int64_t, bf16*) { CHECK(false); }
+void pack_rows(const Bf16Lines&, int64_t, int64_t, bf16*) { CHECK(false); }
 void multiply_small(const SmallProduct&, bool) { CHECK(false); }
 }  // namespace tprimat::engine
 #endif

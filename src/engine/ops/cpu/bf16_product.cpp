@@ -1,136 +1,101 @@
 #include "ops/cpu/bf16_product.h"
 
 #include <algorithm>
-#include <optional>
 #include <type_traits>
 
 #include "base/check.h"
-#include "device/arena.h"
-#include "device/parallel.h"
+#include "ops/cpu/amx_product.h"
+#include "ops/cpu/amx_tiles.h"
 #include "ops/cpu/bf16_panels.h"
+#include "ops/cpu/bf16_share.h"
 
 namespace tprimat::engine {
 namespace {
 
 // Measured on Zen 5 (1 MB of second-level cache): docs/performance.md.
-constexpr int64_t k_longest = 2048;                        // elements of a line that are packed at a time
+constexpr int64_t k_longest = 2048, k_longest_of_tiles = 4096;  // elements of a line that are packed at a time
 constexpr int64_t k_left_block = 96, k_right_block = 192;  // lines of the larger operand that a thread packs at a time
 
-// Memory that grows to the need of the largest product and lives as long as its thread.
-template <class T>
-class Buffer {
- public:
-  Buffer() { cpu_device(); }  // made first, so it outlives the buffer, whose memory goes back to it
-  T* at_least(int64_t count) {
-    if (slot_.count < count) {
-      arena_.reset();
-      ArenaPlan plan;
-      slot_ = plan.reserve<T>(Component::workspace, count);
-      arena_.emplace(plan);
-    }
-    return arena_->at(slot_);
-  }
-
- private:
-  Slot<T> slot_;
-  std::optional<Arena> arena_;
-};
-
-Buffer<bf16>& shared_buffer() {
-  static Buffer<bf16> buffer;
-  return buffer;
-}
-Buffer<bf16>& own_buffer() {
-  thread_local Buffer<bf16> buffer;
-  return buffer;
-}
-
-// The shares of the sum over k: of equal length, each even but the last.
+// The shares of the sum over k: of equal length, in whole vectors but for the last.
 int64_t share_length(int64_t length) {
-  const int64_t shares = (length + k_longest - 1) / k_longest;
-  return ((length + shares - 1) / shares + 1) / 2 * 2;
+  constexpr int64_t k_vector = 32;
+  const int64_t longest = has_amx() ? k_longest_of_tiles : k_longest, shares = (length + longest - 1) / longest;
+  return ((length + shares - 1) / shares + k_vector - 1) / k_vector * k_vector;
 }
 
-// The product over elements [begin, begin + length) of all lines.
+// Rows of the left operand that can be multiplied as they lie.
 template <class C>
-struct Share {
-  Bf16Lines left, right;
-  int64_t begin, length;
-  C* c;
-  int64_t c_stride;
-  const float* addend;
-  int64_t addend_stride;
+bool has_plain_rows(const Bf16Share<C>& share) {
+  return share.left.step == 1 && share.length % 2 == 0;
+}
 
-  // Rows that can be multiplied as they lie.
-  bool has_plain_rows() const { return left.step == 1 && length % 2 == 0; }
-  LeftTile plain_rows(int64_t row) const { return {left.data + row * left.line_stride + begin, left.line_stride, 2}; }
-
-  void multiply_tile(const LeftTile& rows, const bf16* right_panel, int64_t row, int64_t col) const {
-    multiply_panels<C>(rows, right_panel, pair_count(length),
-                       {std::min(panel_lines(Side::left), left.count - row),
-                        std::min(panel_lines(Side::right), right.count - col), c + row * c_stride + col, c_stride,
-                        addend == nullptr ? nullptr : addend + row * addend_stride + col, addend_stride});
-  }
-};
-
-// All panels of a side, packed by all threads together.
 template <class C>
-const bf16* pack_whole(const Share<C>& share, Side side) {
-  const Bf16Lines& lines = side == Side::left ? share.left : share.right;
-  bf16* const panels = shared_buffer().at_least(packed_size(side, lines.count, share.length));
-  const int64_t parts = k_pieces_per_thread * thread_count();
-  parallel_each(parts, [&](int64_t part) {
-    pack_panels(side, lines, {0, lines.count, share.begin, share.length}, panels, {part, parts});
-  });
-  return panels;
+void multiply_tile(const Bf16Share<C>& share, const LeftTile& rows, const bf16* right_panel, int64_t row, int64_t col) {
+  multiply_panels<C>(
+      rows, right_panel, pair_count(share.length),
+      {std::min(panel_lines(Side::left), share.left.count - row),
+       std::min(panel_lines(Side::right), share.right.count - col), share.c + row * share.c_stride + col,
+       share.c_stride, share.addend == nullptr ? nullptr : share.addend + row * share.addend_stride + col,
+       share.addend_stride});
+}
+
+template <class C>
+const bf16* pack_side(const Bf16Share<C>& share, Side side) {
+  const Bf16Lines& lines = share.lines(side);
+  return pack_whole(
+      share, side, packed_size(side, lines.count, share.length),
+      [&](const Bf16Part& part, bf16* panels, const PackShare& of) { pack_panels(side, lines, part, panels, of); });
 }
 
 // The tile of rows that starts at `row`; `panels` (nullptr: rows as they lie) starts with that of `first_row`.
 template <class C>
-LeftTile left_tile(const Share<C>& share, const bf16* panels, int64_t first_row, int64_t row) {
+LeftTile left_tile(const Bf16Share<C>& share, const bf16* panels, int64_t first_row, int64_t row) {
   constexpr int64_t lines = panel_lines(Side::left);
-  if (panels == nullptr) return share.plain_rows(row);
+  if (panels == nullptr)
+    return {share.left.data + row * share.left.line_stride + share.begin, share.left.line_stride, 2};
   return {panels + (row - first_row) / lines * panel_size(Side::left, share.length), 2, 2 * lines};
 }
 
 // The left operand is the longer one: a thread takes a block of its rows against all columns.
 template <class C>
-void multiply_by_rows(const Share<C>& share) {
+void multiply_by_rows(const Bf16Share<C>& share) {
   constexpr int64_t lines = panel_lines(Side::left), columns = panel_lines(Side::right);
-  const bf16* const right = pack_whole(share, Side::right);
+  const bf16* const right = pack_side(share, Side::right);
   const int64_t rows = share.left.count, right_panel = panel_size(Side::right, share.length);
   parallel_each((rows + k_left_block - 1) / k_left_block, [&](int64_t block) {
     const int64_t first = block * k_left_block, end = std::min(first + k_left_block, rows);
     bf16* left = nullptr;
-    if (!share.has_plain_rows()) {
-      left = own_buffer().at_least(packed_size(Side::left, k_left_block, share.length));
+    if (!has_plain_rows(share)) {
+      left = own_panels().at_least(packed_size(Side::left, k_left_block, share.length));
       pack_panels(Side::left, share.left, {first, end - first, share.begin, share.length}, left);
     }
     for (int64_t col = 0; col < share.right.count; col += columns)
       for (int64_t row = first; row < end; row += lines)
-        share.multiply_tile(left_tile(share, left, first, row), right + col / columns * right_panel, row, col);
+        multiply_tile(share, left_tile(share, left, first, row), right + col / columns * right_panel, row, col);
   });
 }
 
 // The right operand is the longer one: a thread takes a block of its columns against all rows.
 template <class C>
-void multiply_by_columns(const Share<C>& share) {
+void multiply_by_columns(const Bf16Share<C>& share) {
   constexpr int64_t lines = panel_lines(Side::left), columns = panel_lines(Side::right);
-  const bf16* const left = share.has_plain_rows() ? nullptr : pack_whole(share, Side::left);
+  const bf16* const left = has_plain_rows(share) ? nullptr : pack_side(share, Side::left);
   const int64_t cols = share.right.count, right_panel = panel_size(Side::right, share.length);
   parallel_each((cols + k_right_block - 1) / k_right_block, [&](int64_t block) {
     const int64_t first = block * k_right_block, end = std::min(first + k_right_block, cols);
-    bf16* const right = own_buffer().at_least(packed_size(Side::right, k_right_block, share.length));
+    bf16* const right = own_panels().at_least(packed_size(Side::right, k_right_block, share.length));
     pack_panels(Side::right, share.right, {first, end - first, share.begin, share.length}, right);
     for (int64_t row = 0; row < share.left.count; row += lines)
       for (int64_t col = first; col < end; col += columns)
-        share.multiply_tile(left_tile(share, left, 0, row), right + (col - first) / columns * right_panel, row, col);
+        multiply_tile(share, left_tile(share, left, 0, row), right + (col - first) / columns * right_panel, row, col);
   });
 }
 
 template <class C>
-void multiply_share(const Share<C>& share) {
-  if (share.left.count >= share.right.count)
+void multiply_share(const Bf16Share<C>& share) {
+  if (has_amx())
+    multiply_share_by_amx(share);
+  else if (share.left.count >= share.right.count)
     multiply_by_rows(share);
   else
     multiply_by_columns(share);
@@ -151,7 +116,7 @@ void multiply_bf16(const MatrixView<const bf16>& a, const MatrixView<const bf16>
     }
   } else {
     CHECK(!accumulate);
-    static Buffer<float> sums;  // of the shares before the last
+    static GrowingBuffer<float> sums;  // of the shares before the last
     float* const so_far = length > step ? sums.at_least(c.rows * c.cols) : nullptr;
     for (int64_t k = 0; k + step < length; k += step)
       multiply_share<float>({left, right, k, step, so_far, c.cols, k > 0 ? so_far : nullptr, c.cols});

@@ -1,0 +1,164 @@
+#include "ops/cpu/amx_product.h"
+
+#include <algorithm>
+#include <type_traits>
+
+#include "base/check.h"
+#include "ops/cpu/amx_tiles.h"
+#include "ops/cpu/transpose16.h"
+
+#if TPRIMAT_HAS_AVX512_BF16
+
+namespace tprimat::engine {
+namespace {
+
+using amx::k_panel_lines;
+constexpr int64_t k_sums = k_panel_lines * k_panel_lines;
+// Measured on an Intel Xeon with 48 KB of first-level and 2 MB of second-level cache: docs/performance.md.
+constexpr int64_t k_block_size = 384 * 1024;  // elements of a block
+constexpr int64_t k_longest_block = 512;      // lines
+constexpr int64_t k_steps_at_a_time = 24;     // of a panel of the shared operand, which then stays in the first level
+
+int64_t block_lines(int64_t lines, int64_t length) {
+  const int64_t fitting = k_block_size / std::max<int64_t>(length, 1), fair = lines / (2 * thread_count());
+  return std::clamp(std::min(fitting, fair) / k_panel_lines * k_panel_lines, 2 * k_panel_lines, k_longest_block);
+}
+
+// 32×32 sums to their place in c, from (row, col) on.
+template <class C>
+TPRIMAT_AVX512_BF16 void store_sums(const Bf16Share<C>& share, const float* sums, int64_t row, int64_t col) {
+  const int64_t rows = std::min(k_panel_lines, share.left.count - row);
+  const __mmask32 present = first_lanes(share.right.count - col);
+  const auto low = static_cast<__mmask16>(present), high = static_cast<__mmask16>(present >> 16);
+  for (int64_t r = 0; r < rows; ++r, sums += k_panel_lines) {
+    __m512 first = _mm512_loadu_ps(sums), second = _mm512_loadu_ps(sums + 16);
+    if (share.addend != nullptr) {
+      const float* const addend = share.addend + (row + r) * share.addend_stride + col;
+      first = _mm512_add_ps(first, _mm512_maskz_loadu_ps(low, addend));
+      second = _mm512_add_ps(second, _mm512_maskz_loadu_ps(high, addend + 16));
+    }
+    C* const to = share.c + (row + r) * share.c_stride + col;
+    if constexpr (std::is_same_v<C, float>) {
+      _mm512_mask_storeu_ps(to, low, first);
+      _mm512_mask_storeu_ps(to + 16, high, second);
+    } else {
+      _mm512_mask_storeu_epi16(to, present, reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(second, first)));
+    }
+  }
+}
+
+// The rows of the result lie far apart; they arrive while the products are made.
+template <class C>
+void prefetch_sums(const Bf16Share<C>& share, int64_t row, int64_t col) {
+  const int64_t rows = std::min(k_panel_lines, share.left.count - row);
+  for (int64_t r = row; r < row + rows; ++r) {
+    for (size_t byte = 0; byte < k_panel_lines * sizeof(C); byte += 64)
+      __builtin_prefetch(reinterpret_cast<const char*>(share.c + r * share.c_stride + col) + byte, 1);
+    if (share.addend == nullptr || static_cast<const void*>(share.addend) == share.c) continue;
+    __builtin_prefetch(share.addend + r * share.addend_stride + col);
+    __builtin_prefetch(share.addend + r * share.addend_stride + col + 16);
+  }
+}
+
+// Rows that are multiplied as they lie, since tiles of them are whole.
+template <class C>
+bool has_plain_rows(const Bf16Share<C>& share) {
+  return share.left.step == 1 && share.left.count % k_panel_lines == 0 && share.length % amx::k_step == 0;
+}
+
+// Panels of one side, of consecutive lines from `line` on.
+struct Panels {
+  Side side;
+  int64_t line;
+  const bf16* packed;  // nullptr: rows as they lie
+};
+
+// One panel of each side, which start at row and col.
+template <class C>
+struct PanelProduct {
+  const Bf16Share<C>& share;
+  const Panels &left, &right;
+
+  int64_t panel_at(const Panels& side, int64_t line) const {
+    return (line - side.line) / k_panel_lines * amx::panel_size(share.length);
+  }
+  amx::LeftPanel left_at(int64_t row, int64_t step) const {
+    if (left.packed != nullptr) return amx::packed_left(left.packed + panel_at(left, row) + step * amx::k_step_size);
+    return amx::plain_left(share.left.data + row * share.left.line_stride + share.begin + step * amx::k_step,
+                           share.left.line_stride);
+  }
+  // Steps [step, step + count) of all.
+  void multiply(int64_t row, int64_t col, int64_t step, int64_t count, float* sums) const {
+    const bool is_last = step + count >= amx::step_count(share.length);
+    if (is_last) prefetch_sums(share, row, col);
+    amx::multiply_panels(left_at(row, step), right.packed + panel_at(right, col) + step * amx::k_step_size, count, sums,
+                         step > 0);
+    if (is_last) store_sums(share, sums, row, col);
+  }
+};
+
+// A block of one side by all lines of the other, panel by panel.
+template <class C>
+void multiply_block(const Bf16Share<C>& share, const Panels& block, int64_t block_lines, const Panels& other) {
+  thread_local GrowingBuffer<float> buffer;
+  float* const sums = buffer.at_least(amx::panel_count(block_lines) * k_sums);
+  const TileRegisters registers;
+  const bool by_rows = block.side == Side::left;
+  const PanelProduct<C> product{share, by_rows ? block : other, by_rows ? other : block};
+  const int64_t steps = amx::step_count(share.length);
+  for (int64_t theirs = 0; theirs < share.lines(other.side).count; theirs += k_panel_lines)
+    for (int64_t step = 0; step == 0 || step < steps; step += k_steps_at_a_time)
+      for (int64_t at = 0; at < block_lines; at += k_panel_lines) {
+        const int64_t mine = block.line + at;
+        product.multiply(by_rows ? mine : theirs, by_rows ? theirs : mine, step,
+                         std::min(k_steps_at_a_time, steps - step), sums + at / k_panel_lines * k_sums);
+      }
+}
+
+template <class C>
+const bf16* pack_all(const Bf16Share<C>& share, Side side) {
+  const Bf16Lines& lines = share.lines(side);
+  return pack_whole(share, side, amx::panel_count(lines.count) * amx::panel_size(share.length),
+                    [&](const Bf16Part& part, bf16* panels, const PackShare& of) {
+                      amx::pack_panels(side, lines, part, panels, of);
+                    });
+}
+
+template <class C>
+const bf16* pack_block(const Bf16Share<C>& share, Side side, int64_t line, int64_t lines) {
+  bf16* const panels = own_panels().at_least(amx::panel_count(lines) * amx::panel_size(share.length));
+  amx::pack_panels(side, share.lines(side), {line, lines, share.begin, share.length}, panels);
+  return panels;
+}
+
+}  // namespace
+
+template <class C>
+void multiply_share_by_amx(const Bf16Share<C>& share) {
+  const bool by_rows = share.left.count >= share.right.count;
+  const Side own = by_rows ? Side::left : Side::right, shared = by_rows ? Side::right : Side::left;
+  const auto is_plain = [&](Side side) { return side == Side::left && has_plain_rows(share); };
+  const Panels other{shared, 0, is_plain(shared) ? nullptr : pack_all(share, shared)};
+  const int64_t all = share.lines(own).count, lines = block_lines(all, share.length);
+  parallel_each((all + lines - 1) / lines, [&](int64_t index) {
+    const int64_t first = index * lines, count = std::min(lines, all - first);
+    multiply_block(share, {own, first, is_plain(own) ? nullptr : pack_block(share, own, first, count)}, count, other);
+  });
+}
+
+}  // namespace tprimat::engine
+
+#else
+
+namespace tprimat::engine {
+template <class C>
+void multiply_share_by_amx(const Bf16Share<C>&) {
+  CHECK(false);
+}
+}  // namespace tprimat::engine
+#endif
+
+namespace tprimat::engine {
+template void multiply_share_by_amx<float>(const Bf16Share<float>&);
+template void multiply_share_by_amx<bf16>(const Bf16Share<bf16>&);
+}  // namespace tprimat::engine

@@ -1,0 +1,12 @@
+#pragma once
+
+#include "ops/cpu/bf16_share.h"
+
+namespace tprimat::engine {
+
+// The product of a share on a CPU with has_amx(), by all threads: of the operand with more lines, each thread packs a
+// block that fits its second-level cache; the other one is packed once for all.
+template <class C>
+void multiply_share_by_amx(const Bf16Share<C>& share);
+
+}  // namespace tprimat::engine

@@ -1,0 +1,221 @@
+#include "ops/cpu/amx_tiles.h"
+
+#include <algorithm>
+#include <type_traits>
+
+#include "base/check.h"
+#include "ops/cpu/transpose16.h"
+
+#if TPRIMAT_HAS_AVX512_BF16
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace tprimat::engine {
+namespace {
+
+constexpr int64_t k_group = 16;  // lines of a tile
+constexpr int64_t k_tile_size = k_group * amx::k_step;
+
+bool cpu_has_amx_bf16() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  constexpr unsigned k_amx_bf16 = 1u << 22, k_amx_tile = 1u << 24;
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d & k_amx_bf16) != 0 && (d & k_amx_tile) != 0;
+}
+
+// The kernel keeps 8 KB more for each thread of a process that asked for it.
+bool kernel_grants_tiles() {
+  constexpr long k_request_permission = 0x1023, k_tile_data = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+  return syscall(SYS_arch_prctl, k_request_permission, k_tile_data) == 0;
+}
+
+// What LDTILECFG reads.
+struct alignas(64) TileShapes {
+  uint8_t palette = 1, start_row = 0, reserved[14]{};
+  uint16_t bytes_per_row[16]{64, 64, 64, 64, 64, 64, 64, 64};
+  uint8_t rows[16]{16, 16, 16, 16, 16, 16, 16, 16};
+};
+static_assert(sizeof(TileShapes) == 64);
+
+// Assembly, since the compilers' functions for tiles need flags that hold for a whole file, and crash Clang 16.
+template <int Tile>
+inline void load_tile(const void* from, int64_t row_bytes) {
+  asm volatile("tileloadd (%0,%1,1), %%tmm%c2" ::"r"(from), "r"(row_bytes), "i"(Tile) : "memory");
+}
+template <int Tile>
+inline void store_tile(void* to, int64_t row_bytes) {
+  asm volatile("tilestored %%tmm%c2, (%0,%1,1)" ::"r"(to), "r"(row_bytes), "i"(Tile) : "memory");
+}
+template <int Tile>
+inline void clear_tile() {
+  asm volatile("tilezero %%tmm%c0" ::"i"(Tile));
+}
+template <int Sum, int Left, int Right>
+inline void add_product() {
+  asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(Sum), "i"(Left), "i"(Right));
+}
+
+using Block = __m512i[16];  // one tile
+
+TPRIMAT_AVX512_BF16 inline void store_block(const Block& block, bf16* tile) {
+  for (int64_t i = 0; i < 16; ++i) _mm512_storeu_si512(tile + i * amx::k_step, block[i]);
+}
+
+struct PackedStep {
+  Side side;
+  int64_t line, lines;        // of 32
+  int64_t element, elements;  // of 32
+  bf16* to;
+};
+
+// A line's elements lie side by side.
+TPRIMAT_AVX512_BF16 void pack_along_lines(const Bf16Lines& from, const PackedStep& step) {
+  const __mmask32 present = first_lanes(step.elements);
+  for (int64_t group = 0; group < 2; ++group) {
+    const int64_t lines = step.lines - group * k_group;
+    const bf16* const first = from.data + (step.line + group * k_group) * from.line_stride + step.element;
+    Block block;
+    for (int64_t i = 0; i < k_group; ++i)
+      block[i] = i < lines ? _mm512_maskz_loadu_epi16(present, first + i * from.line_stride) : _mm512_setzero_si512();
+    if (step.side == Side::right) transpose(block);
+    store_block(block, step.to + group * k_tile_size);
+  }
+}
+
+// Pairs of one element and the next of 16 lines, from 32 lines of each.
+TPRIMAT_AVX512_BF16 inline __m512i interleave(__m256i even, __m256i odd) {
+  return _mm512_or_si512(_mm512_cvtepu16_epi32(even), _mm512_slli_epi32(_mm512_cvtepu16_epi32(odd), 16));
+}
+
+// The same element of all lines lies side by side.
+TPRIMAT_AVX512_BF16 void pack_across_lines(const Bf16Lines& from, const PackedStep& step) {
+  const __mmask32 present = first_lanes(step.lines);
+  const bf16* const first = from.data + step.element * from.step + step.line;
+  Block low, high;
+  for (int64_t pair = 0; pair < 16; ++pair) {
+    const auto element = [&](int64_t i) TPRIMAT_AVX512_BF16 {
+      return i < step.elements ? _mm512_maskz_loadu_epi16(present, first + i * from.step) : _mm512_setzero_si512();
+    };
+    const __m512i even = element(2 * pair), odd = element(2 * pair + 1);
+    low[pair] = interleave(_mm512_castsi512_si256(even), _mm512_castsi512_si256(odd));
+    high[pair] = interleave(_mm512_extracti64x4_epi64(even, 1), _mm512_extracti64x4_epi64(odd, 1));
+  }
+  if (step.side == Side::left) transpose(low), transpose(high);
+  store_block(low, step.to);
+  store_block(high, step.to + k_tile_size);
+}
+
+using TilePair = amx::LeftPanel;  // two tiles of either side for each step
+
+struct Sums {
+  float* at;
+  int64_t stride;
+};
+
+// 2×2 tiles of sums: each tile that is loaded takes part in two products.
+void multiply_pairs(TilePair left, TilePair right, int64_t steps, const Sums& sums, bool accumulate) {
+  const int64_t row = sums.stride * static_cast<int64_t>(sizeof(float));
+  float *const top = sums.at, *const bottom = top + k_group * sums.stride;
+  if (accumulate) {
+    load_tile<0>(top, row), load_tile<1>(top + k_group, row);
+    load_tile<2>(bottom, row), load_tile<3>(bottom + k_group, row);
+  } else {
+    clear_tile<0>(), clear_tile<1>(), clear_tile<2>(), clear_tile<3>();
+  }
+  for (int64_t step = 0; step < steps; ++step, left.first += left.to_next, right.first += right.to_next) {
+    load_tile<4>(left.first, left.row_bytes), load_tile<6>(right.first, right.row_bytes);
+    add_product<0, 4, 6>();
+    load_tile<7>(right.first + right.to_second, right.row_bytes);
+    add_product<1, 4, 7>();
+    load_tile<5>(left.first + left.to_second, left.row_bytes);
+    add_product<2, 5, 6>();
+    add_product<3, 5, 7>();
+  }
+  store_tile<0>(top, row), store_tile<1>(top + k_group, row);
+  store_tile<2>(bottom, row), store_tile<3>(bottom + k_group, row);
+}
+
+}  // namespace
+
+bool has_amx() {
+  static const bool has = __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vl") &&
+                          __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+                          cpu_has_amx_bf16() && kernel_grants_tiles();
+  return has;
+}
+
+TileRegisters::TileRegisters() {
+  static constexpr TileShapes k_full;
+  if (has_amx()) asm volatile("ldtilecfg %0" ::"m"(k_full));
+}
+TileRegisters::~TileRegisters() {
+  if (has_amx()) asm volatile("tilerelease");
+}
+
+namespace amx {
+
+// In the order of memory, so that it is read in long runs.
+void pack_panels(Side side, const Bf16Lines& from, const Bf16Part& part, bf16* panels, const PackShare& share) {
+  const int64_t panel_total = panel_count(part.count), steps = step_count(part.length);
+  const auto pack_step = [&](int64_t panel, int64_t step) {
+    const int64_t line = part.line + panel * k_panel_lines, element = step * k_step;
+    const PackedStep where{side,
+                           line,
+                           std::min({k_panel_lines, from.count - line, part.count - panel * k_panel_lines}),
+                           part.begin + element,
+                           std::min(k_step, part.length - element),
+                           panels + (panel * steps + step) * k_step_size};
+    if (from.step == 1)
+      pack_along_lines(from, where);
+    else
+      pack_across_lines(from, where);
+  };
+  if (from.step == 1) {
+    for (int64_t panel = share.first(panel_total); panel < share.end(panel_total); ++panel)
+      for (int64_t step = 0; step < steps; ++step) pack_step(panel, step);
+  } else {
+    for (int64_t step = share.first(steps); step < share.end(steps); ++step)
+      for (int64_t panel = 0; panel < panel_total; ++panel) pack_step(panel, step);
+  }
+}
+
+LeftPanel packed_left(const bf16* panel) { return {panel, k_tile_size, k_step_size, k_step * sizeof(bf16)}; }
+LeftPanel plain_left(const bf16* rows, int64_t row_stride) {
+  return {rows, k_group * row_stride, k_step, row_stride * static_cast<int64_t>(sizeof(bf16))};
+}
+
+void multiply_panels(const LeftPanel& left, const bf16* right, int64_t steps, float* sums, bool accumulate) {
+  multiply_pairs(left, packed_left(right), steps, {sums, k_panel_lines}, accumulate);
+}
+
+bool can_multiply(const SmallProduct& p) {
+  return has_amx() && p.rows % k_panel_lines == 0 && p.cols % k_panel_lines == 0 && p.pairs % 16 == 0;
+}
+
+void multiply_small(const SmallProduct& p, bool accumulate) {
+  for (int64_t row = 0; row < p.rows; row += k_panel_lines)
+    for (int64_t col = 0; col < p.cols; col += k_panel_lines)
+      multiply_pairs(plain_left(p.left + row * p.left_stride, p.left_stride),
+                     {p.right + 2 * col, 2 * k_group, k_step * p.cols, 2 * p.cols * static_cast<int64_t>(sizeof(bf16))},
+                     p.pairs / 16, {p.c + row * p.cols + col, p.cols}, accumulate);
+}
+
+}  // namespace amx
+}  // namespace tprimat::engine
+
+#else  // another CPU: has_amx() says so, and nobody asks for the rest
+
+namespace tprimat::engine {
+bool has_amx() { return false; }
+TileRegisters::TileRegisters() = default;
+TileRegisters::~TileRegisters() = default;
+namespace amx {
+void pack_panels(Side, const Bf16Lines&, const Bf16Part&, bf16*, const PackShare&) { CHECK(false); }
+LeftPanel packed_left(const bf16*) { return {}; }
+LeftPanel plain_left(const bf16*, int64_t) { return {}; }
+void multiply_panels(const LeftPanel&, const bf16*, int64_t, float*, bool) { CHECK(false); }
+bool can_multiply(const SmallProduct&) { return false; }
+void multiply_small(const SmallProduct&, bool) { CHECK(false); }
+}  // namespace amx
+}  // namespace tprimat::engine
+#endif

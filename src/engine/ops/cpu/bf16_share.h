@@ -1,0 +1,67 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+
+#include "device/arena.h"
+#include "device/parallel.h"
+#include "ops/cpu/bf16_lines.h"
+
+namespace tprimat::engine {
+
+// Memory that grows to the need of the largest product and lives as long as its thread.
+template <class T>
+class GrowingBuffer {
+ public:
+  GrowingBuffer() { cpu_device(); }  // made first, so it outlives the buffer, whose memory goes back to it
+  T* at_least(int64_t count) {
+    if (slot_.count < count) {
+      arena_.reset();
+      ArenaPlan plan;
+      slot_ = plan.reserve<T>(Component::workspace, count);
+      arena_.emplace(plan);
+    }
+    return arena_->at(slot_);
+  }
+
+ private:
+  Slot<T> slot_;
+  std::optional<Arena> arena_;
+};
+
+inline GrowingBuffer<bf16>& shared_panels() {
+  static GrowingBuffer<bf16> buffer;
+  return buffer;
+}
+inline GrowingBuffer<bf16>& own_panels() {
+  thread_local GrowingBuffer<bf16> buffer;
+  return buffer;
+}
+
+// Part of a product: c = left·rightᵀ + addend over elements [begin, begin + length) of all lines; addend == nullptr:
+// nothing to add. C is float or bf16.
+template <class C>
+struct Bf16Share {
+  Bf16Lines left, right;
+  int64_t begin, length;
+  C* c;
+  int64_t c_stride;
+  const float* addend;
+  int64_t addend_stride;
+
+  const Bf16Lines& lines(Side side) const { return side == Side::left ? left : right; }
+};
+
+// All panels of a side, packed by all threads together: pack(part of the lines, panels, share of the work).
+template <class C, class Pack>
+const bf16* pack_whole(const Bf16Share<C>& share, Side side, int64_t size, const Pack& pack) {
+  bf16* const panels = shared_panels().at_least(size);
+  const int64_t parts = k_pieces_per_thread * thread_count();
+  parallel_each(parts, [&](int64_t part) {
+    pack(Bf16Part{0, share.lines(side).count, share.begin, share.length}, panels, PackShare{part, parts});
+  });
+  return panels;
+}
+
+}  // namespace tprimat::engine
