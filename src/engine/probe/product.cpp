@@ -11,7 +11,10 @@
 #include "base/error.h"
 #include "device/arena.h"
 #include "device/element.h"
+#include "ops/cpu/amx_tiles.h"
+#include "ops/cpu/bf16_panels.h"
 #include "ops/cpu/onednn.h"
+#include "ops/op_table.h"
 
 namespace tprimat::engine {
 namespace {
@@ -124,6 +127,42 @@ class DnnlProduct : public Product {
   std::unordered_map<int, memory> arguments_;
 };
 
+class OwnProduct : public Product {
+ public:
+  explicit OwnProduct(const ProductShape& shape) : shape_(shape), arena_(plan()) {
+    fill_normal(reinterpret_cast<std::byte*>(arena_.at(left_)), shape.m * shape.k, Type::bf16);
+    fill_normal(reinterpret_cast<std::byte*>(arena_.at(right_)), shape.k * shape.n, Type::bf16);
+  }
+
+  void run() override {
+    const auto& [name, pass, m, n, k] = shape_;
+    const bf16 *const left = arena_.at(left_), *const right = arena_.at(right_);
+    if (pass == ProductPass::wgrad)
+      return cpu_ops<bf16>().matmul_wide(transposed(matrix(left, k, m)), matrix(right, k, n),
+                                         matrix(arena_.at(sums_), m, n), false);
+    const auto weights = pass == ProductPass::forward ? transposed(matrix(right, n, k)) : matrix(right, k, n);
+    cpu_ops<bf16>().matmul(matrix(left, m, k), weights, matrix(arena_.at(output_), m, n), false);
+  }
+
+ private:
+  ArenaPlan plan() {
+    ArenaPlan plan;
+    const int64_t count = shape_.m * shape_.n;
+    left_ = plan.reserve<bf16>(Component::workspace, shape_.m * shape_.k);
+    right_ = plan.reserve<bf16>(Component::workspace, shape_.k * shape_.n);
+    if (shape_.pass == ProductPass::wgrad)
+      sums_ = plan.reserve<float>(Component::workspace, count);
+    else
+      output_ = plan.reserve<bf16>(Component::workspace, count);
+    return plan;
+  }
+
+  ProductShape shape_;
+  Slot<bf16> left_, right_, output_;  // before arena_, which is planned from them
+  Slot<float> sums_;
+  Arena arena_;
+};
+
 // The names are those of x86; on Arm the same bits stand for the widths of SVE.
 bool has_set([[maybe_unused]] dnnl::cpu_isa set) {
 #if defined(__x86_64__)
@@ -166,6 +205,11 @@ std::unique_ptr<Product> make_product(const ProductShape& shape, ProductFormat f
     throw Error(Problem{fmt::format("the matrix-product probe failed in oneDNN: {}", error.message), "", ""},
                 ExitStatus::work_failed);
   }
+}
+
+std::unique_ptr<Product> make_own_product(const ProductShape& shape, ProductFormat format) {
+  if (format != ProductFormat::bf16 || !(has_amx() || has_bf16_pairs())) return nullptr;
+  return std::make_unique<OwnProduct>(shape);
 }
 
 }  // namespace tprimat::engine

@@ -17,16 +17,20 @@ struct ProductShape {
   double flops() const { return 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k); }
 };
 
-// One product in oneDNN, ready to repeat on normal random data. Weights lie in the layout that oneDNN likes best,
-// packed beforehand; wgrad has no weights, so both of its inputs lie as a training has them.
+// A product ready to repeat on normal random data.
 class Product {
  public:
   virtual ~Product() = default;
   virtual void run() = 0;
 };
 
-// Nothing for a format that this CPU has no instructions for. Throws Error when memory runs out or oneDNN fails.
+// In oneDNN: weights lie in the layout that oneDNN likes best, packed beforehand; wgrad has no weights, so both of its
+// inputs lie as a training has them. Nothing for a format that this CPU has no instructions for. Throws Error when
+// memory runs out or oneDNN fails.
 std::unique_ptr<Product> make_product(const ProductShape& shape, ProductFormat format);
+// As the trainer makes it, packing included, from operands that lie as a training has them. Nothing where that is
+// oneDNN.
+std::unique_ptr<Product> make_own_product(const ProductShape& shape, ProductFormat format);
 bool has_instructions(ProductFormat format);
 
 }  // namespace tprimat::engine
