@@ -14,8 +14,8 @@
 namespace tprimat::engine {
 namespace {
 
-constexpr int64_t k_group = 16;  // lines of a tile
-constexpr int64_t k_tile_size = k_group * amx::k_step;
+constexpr int64_t k_tile_lines = 16;  // lines of a tile
+constexpr int64_t k_tile_size = k_tile_lines * amx::k_step;
 
 bool cpu_has_amx_bf16() {
   unsigned a = 0, b = 0, c = 0, d = 0;
@@ -72,10 +72,10 @@ struct PackedStep {
 TPRIMAT_AVX512_BF16 void pack_along_lines(const Bf16Lines& from, const PackedStep& step) {
   const __mmask32 present = first_lanes(step.elements);
   for (int64_t group = 0; group < 2; ++group) {
-    const int64_t lines = step.lines - group * k_group;
-    const bf16* const first = from.data + (step.line + group * k_group) * from.line_stride + step.element;
+    const int64_t lines = step.lines - group * k_tile_lines;
+    const bf16* const first = from.data + (step.line + group * k_tile_lines) * from.line_stride + step.element;
     Block block;
-    for (int64_t i = 0; i < k_group; ++i)
+    for (int64_t i = 0; i < k_tile_lines; ++i)
       block[i] = i < lines ? _mm512_maskz_loadu_epi16(present, first + i * from.line_stride) : _mm512_setzero_si512();
     if (step.side == Side::right) transpose(block);
     store_block(block, step.to + group * k_tile_size);
@@ -115,10 +115,10 @@ struct Sums {
 // 2×2 tiles of sums: each tile that is loaded takes part in two products.
 void multiply_pairs(TilePair left, TilePair right, int64_t steps, const Sums& sums, bool accumulate) {
   const int64_t row = sums.stride * static_cast<int64_t>(sizeof(float));
-  float *const top = sums.at, *const bottom = top + k_group * sums.stride;
+  float *const top = sums.at, *const bottom = top + k_tile_lines * sums.stride;
   if (accumulate) {
-    load_tile<0>(top, row), load_tile<1>(top + k_group, row);
-    load_tile<2>(bottom, row), load_tile<3>(bottom + k_group, row);
+    load_tile<0>(top, row), load_tile<1>(top + k_tile_lines, row);
+    load_tile<2>(bottom, row), load_tile<3>(bottom + k_tile_lines, row);
   } else {
     clear_tile<0>(), clear_tile<1>(), clear_tile<2>(), clear_tile<3>();
   }
@@ -131,8 +131,8 @@ void multiply_pairs(TilePair left, TilePair right, int64_t steps, const Sums& su
     add_product<2, 5, 6>();
     add_product<3, 5, 7>();
   }
-  store_tile<0>(top, row), store_tile<1>(top + k_group, row);
-  store_tile<2>(bottom, row), store_tile<3>(bottom + k_group, row);
+  store_tile<0>(top, row), store_tile<1>(top + k_tile_lines, row);
+  store_tile<2>(bottom, row), store_tile<3>(bottom + k_tile_lines, row);
 }
 
 }  // namespace
@@ -181,7 +181,7 @@ void pack_panels(Side side, const Bf16Lines& from, const Bf16Part& part, bf16* p
 
 LeftPanel packed_left(const bf16* panel) { return {panel, k_tile_size, k_step_size, k_step * sizeof(bf16)}; }
 LeftPanel plain_left(const bf16* rows, int64_t row_stride) {
-  return {rows, k_group * row_stride, k_step, row_stride * static_cast<int64_t>(sizeof(bf16))};
+  return {rows, k_tile_lines * row_stride, k_step, row_stride * static_cast<int64_t>(sizeof(bf16))};
 }
 
 void multiply_panels(const LeftPanel& left, const bf16* right, int64_t steps, float* sums, bool accumulate) {
@@ -195,9 +195,10 @@ bool can_multiply(const SmallProduct& p) {
 void multiply_small(const SmallProduct& p, bool accumulate) {
   for (int64_t row = 0; row < p.rows; row += k_panel_lines)
     for (int64_t col = 0; col < p.cols; col += k_panel_lines)
-      multiply_pairs(plain_left(p.left + row * p.left_stride, p.left_stride),
-                     {p.right + 2 * col, 2 * k_group, k_step * p.cols, 2 * p.cols * static_cast<int64_t>(sizeof(bf16))},
-                     p.pairs / 16, {p.c + row * p.cols + col, p.cols}, accumulate);
+      multiply_pairs(
+          plain_left(p.left + row * p.left_stride, p.left_stride),
+          {p.right + 2 * col, 2 * k_tile_lines, k_step * p.cols, 2 * p.cols * static_cast<int64_t>(sizeof(bf16))},
+          p.pairs / 16, {p.c + row * p.cols + col, p.cols}, accumulate);
 }
 
 }  // namespace amx
