@@ -5,6 +5,7 @@
 #include <string>
 
 #include "device/element.h"
+#include "spec/names.h"
 
 namespace tprimat::engine {
 
@@ -40,8 +41,8 @@ struct Epilogue {
 template <class T>
 struct MatmulOps {
   // c = a·b, or c += a·b. Products of T are added up in Accum<T>; c is row-major.
-  // Fast form: oneDNN, which picks the kernel for this CPU; for bf16 on a CPU with AVX512-BF16 and without AMX our own
-  // (cpu/bf16_product.h); both measured in docs/performance.md. Where oneDNN has none (f16
+  // Fast form: oneDNN, which picks the kernel for this CPU; for bf16 on a CPU with AMX or AVX512-BF16 our own
+  // (cpu/bf16_product.h); all measured in docs/performance.md. Where oneDNN has none (f16
   // without AVX512-FP16, bf16 below AVX-512), the inputs are widened to float, in which the product of two is exact,
   // and multiplied there; the float copies are kept from one call to the next. Called from one thread at a time.
   void (*matmul)(const MatrixView<const T>& a, const MatrixView<const T>& b, const MatrixView<T>& c, bool accumulate);
@@ -61,6 +62,9 @@ struct MatmulOps {
   // memory as often and rounds once less.
   bool fuses_gelu = false;
 };
+
+// What multiplies numbers of this precision here: "own, AMX", "own, AVX512-BF16", or "oneDNN".
+std::string product_kernels(Precision precision);
 
 // "onednn" -> "2.6.3": the libraries that products on the processor are made with, as compiled.
 std::map<std::string, std::string> library_versions();

@@ -14,9 +14,11 @@
 #include "device/parallel.h"
 #include "model_files/checkpoint_folder.h"
 #include "model_files/hugging_face.h"
+#include "ops/matmul.h"
 #include "program/step_hooks.h"
 #include "program/verbs.h"
 #include "spec/train_spec.h"
+#include "telemetry/machine.h"
 #include "text/json.h"
 #include "train/checkpoints.h"
 #include "train/loop.h"
@@ -82,11 +84,21 @@ std::string print_device(const Backend& backend) {
   return backend.accelerator == nullptr ? "" : fmt::format(" | device {}", printable(backend.device->name()));
 }
 
+// What decides the number of threads, and which kernels multiply.
+void print_processor(const TrainSpec& spec) {
+  const auto quota = read_cgroup_limits("/").processors;
+  print_result(fmt::format("processors {} | affinity {}{} | this rank takes {}\nkernels | products {} |\n",
+                           read_cpu_facts("/", count_affinity()).logical_processors, count_affinity(),
+                           quota ? fmt::format(" | quota {:.2f}", *quota) : "", spec.threads,
+                           product_kernels(spec.precision)));
+}
+
 void print_summary(const TrainSpec& spec, Engine& engine, const Backend& backend) {
   const MemoryReport memory = engine.memory();
   print_result(fmt::format("model {} | parameters {} | precision {} | threads {}{} | allocated {:.3f} GB\n",
                            spec.model.name, count_parameters(spec.model).total(), enum_name(spec.precision),
                            spec.threads, print_device(backend), static_cast<double>(memory.bytes) / 1e9));
+  if (backend.accelerator == nullptr) print_processor(spec);
   const ParallelSpec& p = spec.parallel;
   if (p.ranks() > 1)
     print_result(fmt::format("layout TP {} PP {} VP {} DP {} CP {} ZeRO-{}{} | rank 0: {} parameters\n", p.tensor,

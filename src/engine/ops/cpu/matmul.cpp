@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "device/openmp.h"
 #include "device/parallel.h"
+#include "ops/cpu/amx_tiles.h"
 #include "ops/cpu/bf16_panels.h"
 #include "ops/cpu/bf16_product.h"
 #include "ops/cpu/onednn.h"
@@ -280,6 +281,11 @@ void matmul_with_row_sums(const MatrixView<const T>& a, const MatrixView<const T
 }
 
 }  // namespace
+
+std::string product_kernels(Precision precision) {
+  if (precision == Precision::bf16 && has_amx()) return "own, AMX";
+  return precision == Precision::bf16 && has_bf16_pairs() ? "own, AVX512-BF16" : "oneDNN";
+}
 
 std::map<std::string, std::string> library_versions() {
   return {{"onednn", fmt::format("{}.{}.{}", DNNL_VERSION_MAJOR, DNNL_VERSION_MINOR, DNNL_VERSION_PATCH)}};
