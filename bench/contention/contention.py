@@ -5,6 +5,7 @@
                                                     configuration, bf16 and fp32, no, one and two busy processes
   contention.py PROGRAM --also OLD --contenders native --model llama --batch 4x512
                                                     two builds of ours side by side, on a larger model
+  contention.py PROGRAM --busy 0 --quotas 1.5       within a control group's quota of 1.5 processors, as root
 
 PROGRAM is tprimat, release build; nothing else should run. TPRIMAT_PYTHON names a Python with torch (2.13 or later).
 
@@ -14,11 +15,12 @@ native trainer must have the same bits whatever runs beside it, or the program e
 
 What is fair: of P processors and H busy threads beside P of ours, each thread gets P / (P + H) of a processor, so that
 is the share of the quiet speed that a trainer gets which wastes nothing (two processors: 0.67 beside one, 0.5 beside
-two).
+two). Of a quota of Q processors it is Q / P.
 """
 
 import argparse
 import contextlib
+import dataclasses
 import json
 import os
 import pathlib
@@ -47,6 +49,47 @@ def busy_processes(count):
             process.wait()
 
 
+@contextlib.contextmanager
+def processor_quota(processors):
+    """This process and its children in a control group of their own (version 1 or 2)."""
+    root = pathlib.Path("/sys/fs/cgroup")
+    is_old = (root / "cpu/cpu.cfs_quota_us").exists()
+    parent = root / "cpu" if is_old else root
+    group = parent / f"tprimat_{os.getpid()}"
+    try:
+        group.mkdir()
+        if is_old:
+            (group / "cpu.cfs_quota_us").write_text(str(round(processors * 100000)))
+        else:
+            (parent / "cgroup.subtree_control").write_text("+cpu")
+            (group / "cpu.max").write_text(f"{round(processors * 100000)} 100000")
+        (group / "cgroup.procs").write_text(str(os.getpid()))
+    except OSError as error:
+        raise contenders.Failed(f"no control group with a quota of the processors can be made: {error}; run as root on a machine "
+                                "with cgroups, or leave out --quotas") from error
+    try:
+        yield
+    finally:
+        (parent / "cgroup.procs").write_text(str(os.getpid()))
+        group.rmdir()
+
+
+@dataclasses.dataclass(frozen=True)
+class Condition:
+    """What else is on the machine, or how much of it the trainer may take."""
+    busy: int = 0
+    quota: float | None = None
+
+    def __str__(self):
+        return f"quota {self.quota}" if self.quota else str(self.busy)
+
+    def hold(self):
+        return processor_quota(self.quota) if self.quota else busy_processes(self.busy)
+
+    def fair_share(self, processors):
+        return self.quota / processors if self.quota else processors / (processors + self.busy)
+
+
 class Losses:
     """Of each build and cell the losses of all its steps: the same in every condition."""
 
@@ -73,16 +116,16 @@ def measure(options, cells, folder):
     for number in range(options.rounds):
         print(f"round {number + 1} of {options.rounds}")
         for cell in cells:
-            places = [(name, busy) for name in cell.runners for busy in options.busy]
+            places = [(name, condition) for name in cell.runners for condition in options.conditions]
             shift = number * len(places) // options.rounds
-            for name, busy in places[shift:] + places[:shift]:
-                with busy_processes(busy):
+            for name, condition in places[shift:] + places[:shift]:
+                with condition.hold():
                     outcome = cell.runners[name].run(cell.spec, folder)
                 if isinstance(cell.runners[name], contenders.Native):
                     losses.check((cell.name(), name), cell.spec, folder)
                 step = statistics.median(outcome.seconds[peers.WARMUP:])
-                seconds.setdefault((cell.name(), name), {}).setdefault(busy, []).append(step)
-                print(f"  {cell.name()}  {name:17} beside {busy}: {step:8.3f} s/step", flush=True)
+                seconds.setdefault((cell.name(), name), {}).setdefault(condition, []).append(step)
+                print(f"  {cell.name()}  {name:17} beside {condition}: {step:8.3f} s/step", flush=True)
     return seconds
 
 
@@ -90,19 +133,19 @@ def rows_of(seconds, cells, options):
     processors = len(os.sched_getaffinity(0))
     tokens = {cell.name(): cell.tokens for cell in cells}
     for (cell, name), of in seconds.items():
-        quiet = statistics.median(of[0]) if 0 in of else None
-        for busy in options.busy:
-            step = statistics.median(of[busy])
-            yield {"cell": cell, "contender": name, "busy": busy, "tokens_per_second": tokens[cell] / step,
-                   "share_of_quiet": quiet / step if quiet else None, "fair_share": processors / (processors + busy),
-                   "seconds_per_step": of[busy]}
+        quiet = statistics.median(of[Condition()]) if Condition() in of else None
+        for condition in options.conditions:
+            step = statistics.median(of[condition])
+            yield {"cell": cell, "contender": name, "condition": str(condition), "tokens_per_second": tokens[cell] / step,
+                   "share_of_quiet": quiet / step if quiet else None, "fair_share": condition.fair_share(processors),
+                   "seconds_per_step": of[condition]}
 
 
 def print_table(rows):
-    print(f"\n{'cell':20}{'contender':24}{'beside':>7}{'tokens/s':>10}{'of quiet':>10}{'fair':>7}")
+    print(f"\n{'cell':20}{'contender':24}{'beside':>10}{'tokens/s':>10}{'of quiet':>10}{'fair':>7}")
     for row in rows:
         share = f"{row['share_of_quiet']:.2f}" if row["share_of_quiet"] else ""
-        print(f"{row['cell']:20}{row['contender']:24}{row['busy']:>7}{row['tokens_per_second']:>10.0f}{share:>10}"
+        print(f"{row['cell']:20}{row['contender']:24}{row['condition']:>10}{row['tokens_per_second']:>10.0f}{share:>10}"
               f"{row['fair_share']:>7.2f}")
 
 
@@ -115,6 +158,7 @@ def read_options():
     parser.add_argument("--precisions", nargs="+", choices=("fp32", "bf16"), default=["bf16", "fp32"])
     parser.add_argument("--contenders", nargs="+", choices=("native", "eager", "compile"), default=["native", "eager"])
     parser.add_argument("--busy", nargs="+", type=int, default=[0, 1, 2], help="busy processes beside")
+    parser.add_argument("--quotas", nargs="+", type=float, default=[], help="processors that a control group leaves")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=30, help="of 2048 tokens")
     parser.add_argument("--layers", type=int, help="fewer than the model has: a trial, no measurement")
@@ -122,7 +166,9 @@ def read_options():
     parser.add_argument("--bf16", choices=("autocast", "weights"), default="weights", help="PyTorch's form")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write everything measured")
     parser.set_defaults(loss="whole", allocator="kept", mkl="avx512")
-    return parser.parse_args()
+    options = parser.parse_args()
+    options.conditions = [Condition(busy) for busy in options.busy] + [Condition(quota=quota) for quota in options.quotas]
+    return options
 
 
 def main():
