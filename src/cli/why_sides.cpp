@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <set>
 
 #include "base/error.h"
 #include "result/result_file.h"
@@ -65,6 +66,10 @@ std::vector<fs::path> expand(const std::string& word) {
   for (const std::string_view part : split(word, ','))
     if (!part.empty()) std::ranges::move(expand_pattern(std::string(part)), std::back_inserter(files));
   if (files.empty()) throw Error(Problem{"names no file", "'" + word + "'", "name a result, a trace or a folder"});
+  std::set<fs::path> seen;
+  for (const fs::path& file : files)
+    if (!seen.insert(fs::weakly_canonical(file)).second)
+      throw Error(Problem{"is named twice", file.string(), "name each rank's trace once"});
   return files;
 }
 

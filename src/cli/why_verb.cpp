@@ -22,6 +22,7 @@
 #include "report/why_report.h"
 #include "result/peak.h"
 #include "text/json_fields.h"
+#include "why/checks.h"
 #include "why/pipeline_report.h"
 #include "why/product_rates.h"
 
@@ -68,7 +69,7 @@ void check_count(const WhyRequest& request) {
 }
 
 void check_probe(const WhyRequest& request) {
-  if (!request.probe.empty() && request.what_if.empty())
+  if (!request.probe.empty() && request.what_if.empty() && request.sides.size() != 2)
     throw Error(Problem{"has no effect without --what-if", "--probe", "add --what-if products=probe, or omit it"});
 }
 
@@ -93,10 +94,13 @@ std::vector<results::WhatIf> parse_changes(const WhyRequest& request) {
   return changes;
 }
 
+std::vector<results::ProductRate> load_rates(const std::string& probe) {
+  return results::product_rates(parse_json(read_file(probe), probe), probe);
+}
+
 // Rates of products: those of the probe's report, else what was measured before the run.
 results::WhatIfFacts facts_of(const WhyRequest& request, const results::SideInput& side) {
-  if (!request.probe.empty())
-    return {results::product_rates(parse_json(read_file(request.probe), request.probe), request.probe)};
+  if (!request.probe.empty()) return {load_rates(request.probe)};
   if (!side.result || !side.result->precision || !side.result->derived.peak) return {};
   const PeakInfo& peak = *side.result->derived.peak;
   if (!is_measured(peak)) return {};
@@ -105,13 +109,16 @@ results::WhatIfFacts facts_of(const WhyRequest& request, const results::SideInpu
 
 std::optional<results::WhatIfReport> answer(const WhyRequest& request, const results::SideInput& side) {
   if (request.what_if.empty()) return std::nullopt;
+  results::check_traces(side);
   return results::answer_what_if(side.ranks, parse_changes(request), facts_of(request, side));
 }
 
 Explained explain_traces(const WhyRequest& request, const std::optional<suite::StepRange>& steps) {
   results::SideInput a = load_side(request.sides[0], steps), b = load_side(request.sides[1], steps);
   tell_apart(a, b);
-  Explained explained{results::make_ledger(a, b)};
+  std::vector<results::ProductRate> rates;
+  if (!request.probe.empty()) rates = load_rates(request.probe);
+  Explained explained{results::make_ledger(a, b, rates)};
   draw_steps(explained, request, "A: ", a);
   draw_steps(explained, request, "B: ", b);
   explained.what_if = answer(request, b);
@@ -127,6 +134,19 @@ Explained explain_one(const Session& session, const WhyRequest& request, const s
   draw_steps(explained, request, "B: ", side);
   explained.what_if = answer(request, side);
   return explained;
+}
+
+// A page or a picture would overwrite what was read.
+void check_outputs(const WhyRequest& request, const results::Ledger& ledger) {
+  std::vector<std::string> inputs = ledger.a.files;
+  inputs.insert(inputs.end(), ledger.b.files.begin(), ledger.b.files.end());
+  if (!request.probe.empty()) inputs.push_back(request.probe);
+  std::error_code ignored;
+  for (const auto& [option, output] : {std::pair("--html", &request.html), std::pair("--plot", &request.plot)})
+    for (const std::string& input : inputs)
+      if (!output->empty() && !names_stdout(*output) && std::filesystem::equivalent(*output, input, ignored))
+        throw Error(Problem{"is read as an input, and would be overwritten", fmt::format("{} {}", option, *output),
+                            "choose another name"});
 }
 
 void write_page(const WhyRequest& request, const Explained& explained) {
@@ -160,10 +180,17 @@ void refuse_pictures(const WhyRequest& request) {
                         "name a second side, or omit --html and --plot"});
 }
 
+// Sums and records of operations count as a whole.
+void refuse_steps(const WhyRequest& request, const char* kind) {
+  if (!request.steps.empty())
+    throw Error(Problem{fmt::format("all steps of {} count", kind), "--steps", "omit the option"});
+}
+
 ExitStatus report_one_pipeline(const Session& session, const WhyRequest& request) {
   refuse_pictures(request);
-  if (!request.steps.empty())
-    throw Error(Problem{"all steps of a pipeline's records count", "--steps", "omit the option"});
+  refuse_steps(request, "a pipeline's records");
+  if (!request.against.empty())
+    throw Error(Problem{"explains a result, not a pipeline's records", "--against", "omit it, or name a result"});
   const results::PipelineReplay pipeline = results::load_pipeline(request.sides[0]);
   const results::PipelineReport report = results::report_pipeline(pipeline);
   std::optional<results::WhatIfReport> what_if;
@@ -191,6 +218,9 @@ Explained explain_sides(const Session& session, const WhyRequest& request,
   if (auto ledger = explain_sums(request.sides[0], request.sides[1])) {
     if (!request.what_if.empty())
       throw Error(Problem{"needs traces", "--what-if", "name one pipeline alone, or two traces or results"});
+    if (!request.probe.empty())
+      throw Error(Problem{"needs traces with shapes", "--probe", "omit it, or name two traces or results"});
+    refuse_steps(request, "such records");
     return {std::move(*ledger)};
   }
   return explain_traces(request, steps);
@@ -203,6 +233,7 @@ ExitStatus explain(const Session& session, const WhyRequest& request) {
   if (!request.steps.empty()) steps = suite::parse_step_range(request.steps, "--steps");
   if (request.sides.size() == 1 && request.against.empty()) return answer_one_side(session, request, steps);
   const Explained explained = explain_sides(session, request, steps);
+  check_outputs(request, explained.ledger);
   print_ledger(session, request, explained);
   write_page(request, explained);
   write_picture(request, explained.ledger);
@@ -229,8 +260,9 @@ void add_why_verb(CommandLine& program, Session& session) {
       ->delimiter(',')
       ->type_name("CHANGE,...")
       ->allow_extra_args(false);
-  verb->add_option("--probe", request->probe,
-                   "Report of tprimat probe --json on the machine that recorded, for --what-if products=probe")
+  verb->add_option(
+          "--probe", request->probe,
+          "Report of tprimat probe --json on B's machine, for --what-if products=probe and the products' sentence")
       ->type_name("FILE");
   verb->add_option("--steps", request->steps, "Only these recorded steps, e.g. 11:13")->type_name("FIRST:LAST");
   verb->add_flag("--all", request->all, "Print every term and its parts, and the sums by class");

@@ -22,6 +22,8 @@ constexpr std::string_view k_kernels = "CUPTI_ACTIVITY_KIND_KERNEL", k_copies = 
                            k_calls = "CUPTI_ACTIVITY_KIND_RUNTIME", k_driver_calls = "CUPTI_ACTIVITY_KIND_DRIVER",
                            k_ranges = "NVTX_EVENTS";
 
+constexpr size_t k_max_processes = 512;  // ranks of one report
+
 // CUpti_ActivityMemcpyKind, as far as copies of a training occur. The PyTorch profiler uses the same names.
 std::string_view name_of_copy(int64_t kind) {
   constexpr std::array<std::string_view, 11> k_names{"Memcpy",      "Memcpy HtoD", "Memcpy DtoH", "Memcpy HtoA",
@@ -238,6 +240,10 @@ Trace read_nsys_export(std::string_view bytes, std::string_view where, TraceCont
 std::vector<Trace> read_nsys_processes(std::string_view bytes, std::string_view where, TraceContent content) {
   const std::set<uint64_t> processes = NsysReader(bytes, where, content).list_processes();
   if (processes.size() < 2) return {read_nsys_export(bytes, where, content)};
+  if (processes.size() > k_max_processes)  // each takes a pass over the whole report
+    throw Error(
+        Problem{fmt::format("holds {} processes that used a GPU, more than {}", processes.size(), k_max_processes),
+                std::string(where), "export the report of each node by itself"});
   std::vector<Trace> traces;
   for (const uint64_t process : processes) traces.push_back(NsysReader(bytes, where, content).read(process));
   return traces;

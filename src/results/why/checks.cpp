@@ -25,6 +25,17 @@ void check_ranks(const SideInput& input) {
       throw Error({fmt::format("two traces are of rank {}", *trace.rank), input.label, "give each rank's trace once"});
 }
 
+// Ranks of one run agree on how many they are.
+void check_sizes(const SideInput& input) {
+  std::optional<int64_t> size;
+  for (const logs::Trace& trace : input.ranks) {
+    if (size && trace.world_size && *trace.world_size != *size)
+      throw Error({fmt::format("the traces are of runs of {} and of {} processes", *size, *trace.world_size),
+                   input.label, "give the traces of one run"});
+    if (trace.world_size) size = trace.world_size;
+  }
+}
+
 void check_world(const SideInput& input) {
   if (!input.result || !input.result->training_config.num_gpus) return;
   for (const logs::Trace& trace : input.ranks)
@@ -134,6 +145,7 @@ void check_traces(const SideInput& input) {
   if (input.ranks.empty())
     throw Error({"no trace is recorded", input.label, "record one with tprimat run --profile-steps 3"});
   check_ranks(input);
+  check_sizes(input);
   check_world(input);
   check_width(input);
 }

@@ -58,6 +58,16 @@ std::string describe_settings(const SideInput& a, const SideInput& b) {
   return text;
 }
 
+// "; products reach 72 % in A and 61 % in B of the rate that their sizes reach alone"
+std::string describe_rates(const Side& a, const Side& b, std::span<const ProductRate> rates) {
+  const auto of_b = share_of_rates(b.work, rates);
+  if (!of_b) return "";
+  const bool same_device = a.facts.device && a.facts.device == b.facts.device;
+  const auto of_a = same_device ? share_of_rates(a.work, rates) : std::nullopt;
+  return fmt::format("; products reach {}{} in B of the rate that their sizes reach alone",
+                     of_a ? format_percent(*of_a, 0) + " in A and " : "", format_percent(*of_b, 0));
+}
+
 LedgerTerm make_term(Cause cause, TermSeries series) {
   LedgerTerm term;
   term.cause = cause;
@@ -126,7 +136,7 @@ FindingBounds bounds_of(Ledger& ledger, const Side& a, const Side& b, const Work
 
 }  // namespace
 
-Ledger make_ledger(const SideInput& a, const SideInput& b) {
+Ledger make_ledger(const SideInput& a, const SideInput& b, std::span<const ProductRate> rates) {
   const Side left = prepare_side(a), right = prepare_side(b);
   check_same_model(a, b, left, right);
   const WorkMatch match = match_work(left.work, right.work, micro_batch_ratio(a, b));
@@ -141,8 +151,9 @@ Ledger make_ledger(const SideInput& a, const SideInput& b) {
   ledger.classes = classes_of(left.work, right.work);
   close_ledger(ledger);
   note_intervals(ledger, left, right);
-  write_sentences(ledger, further_facts(ledger, left, right, match, describe_settings(a, b)),
-                  bounds_of(ledger, left, right, match));
+  std::map<Cause, std::string> facts = further_facts(ledger, left, right, match, describe_settings(a, b));
+  facts[Cause::products] = describe_rates(left, right, rates);
+  write_sentences(ledger, facts, bounds_of(ledger, left, right, match));
   return ledger;
 }
 

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "result/run_result.h"
 #include "trace/trace.h"
 #include "why/ledger.h"
+#include "why/product_rates.h"
 
 namespace tprimat::results {
 
@@ -20,6 +22,7 @@ struct SideInput {
 
 // Throws Error with the reason where the two sides, or a trace and its result, do not belong together, or a trace
 // marks no steps.
-Ledger make_ledger(const SideInput& a, const SideInput& b);
+// `rates`: of single products on B's machine, which the sentence of the products then refers to.
+Ledger make_ledger(const SideInput& a, const SideInput& b, std::span<const ProductRate> rates = {});
 
 }  // namespace tprimat::results

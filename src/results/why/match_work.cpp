@@ -119,13 +119,13 @@ class Matcher {
     const Totals a = totals(a_, rows.a), b = totals(b_, rows.b);
     if (a.seconds > 0 && b.seconds > 0 && a.calls > 0 && b.calls > 0)
       factors_.push_back({std::log((b.seconds / b.calls) / (a.seconds / a.calls)), a.seconds + b.seconds});
-    const double ratio = a.calls > 0 ? b.calls / a.calls : 1.0;
+    const double ratio = a.calls > 0 && b.calls > 0 ? b.calls / a.calls : 1.0;
     // Calls of unknown shapes may be of any size, where others have shapes.
     const bool counts = a.knows_operation && b.knows_operation && key.kernel_class != KernelClass::collective &&
                         (!known_.shapes || !key.shapes.empty());
-    if (is_cut_otherwise(key, ratio)) return take(rows, Cause::micro_batches, Cause::micro_batches);
-    if (!counts || is_near(ratio, 1.0, k_same_count)) return take(rows, cause_of(key.kernel_class), Cause::launch);
-    split(rows, ratio, ratio, more_calls(key), cause_of(key.kernel_class));
+    if (is_cut_otherwise(key, ratio)) return take(key, rows, Cause::micro_batches, Cause::micro_batches);
+    if (!counts || is_near(ratio, 1.0, k_same_count)) return take(key, rows, cause_of(key.kernel_class), Cause::launch);
+    split(key, rows, more(ratio), more(ratio), more_calls(key));
   }
 
   // The same operation with other shapes.
@@ -133,11 +133,11 @@ class Matcher {
     if (rows.a.empty() || rows.b.empty()) return;
     const Totals a = totals(a_, rows.a), b = totals(b_, rows.b);
     if (match_.micro_batches && key.phase != Phase::optimizer)
-      return take(rows, Cause::micro_batches, Cause::micro_batches);
-    if (key.kernel_class == KernelClass::collective) return take(rows, Cause::communication, Cause::launch);
+      return take(key, rows, Cause::micro_batches, Cause::micro_batches);
+    if (key.kernel_class == KernelClass::collective) return take(key, rows, Cause::communication, Cause::launch);
     const double ratio = a.knows_volume && b.knows_volume ? b.volume / a.volume : 1.0;
-    if (is_near(ratio, 1.0, k_same_volume)) return take(rows, cause_of(key.kernel_class), Cause::launch);
-    split(rows, ratio, b.calls / a.calls, Cause::work, cause_of(key.kernel_class));
+    if (is_near(ratio, 1.0, k_same_volume)) return take(key, rows, cause_of(key.kernel_class), Cause::launch);
+    split(key, rows, more(ratio), more(b.calls / a.calls), Cause::work);
   }
 
   // What only one side does, or does by another operation.
@@ -145,9 +145,15 @@ class Matcher {
     const bool both = !rows.a.empty() && !rows.b.empty();
     const bool whole = is_product(key.kernel_class) || key.kernel_class == KernelClass::collective ||
                        key.kernel_class == KernelClass::other || !known_.operations;
-    if (both && whole) return take(rows, cause_of(key.kernel_class), Cause::launch);
-    for (const size_t i : rows.a) take({{i}, {}}, lone_cause(a_.rows[i].key), lone_gap_cause(a_.rows[i].key, b_));
-    for (const size_t i : rows.b) take({{}, {i}}, lone_cause(b_.rows[i].key), lone_gap_cause(b_.rows[i].key, a_));
+    // Kernels of no known class are no counterparts of each other.
+    if (both && whole && key.kernel_class != KernelClass::other)
+      return take(key, rows, cause_of(key.kernel_class), Cause::launch);
+    const auto take_alone = [&](const WorkKey& own, const Rows& row, const StepWork& other) {
+      if (both && whole) return take(own, row, cause_of(own.kernel_class), Cause::launch);
+      take(own, row, lone_cause(own), lone_gap_cause(own, other));
+    };
+    for (const size_t i : rows.a) take_alone(a_.rows[i].key, {{i}, {}}, b_);
+    for (const size_t i : rows.b) take_alone(b_.rows[i].key, {{}, {i}}, a_);
   }
 
   Cause lone_cause(const WorkKey& key) const {
@@ -181,26 +187,36 @@ class Matcher {
     return match_.micro_batches && key.phase != Phase::optimizer && is_near(ratio, *match_.micro_batches, k_same_ratio);
   }
 
-  struct Factors {
-    double a = 1, b = 1;
-  };
   // Of the part that more calls or more work make up; the rest is 1 less it.
-  static Factors more(double ratio) { return {(1.0 - ratio) / 2.0, (1.0 - 1.0 / ratio) / 2.0}; }
-  static Factors rest(const Factors& part) { return {1.0 - part.a, 1.0 - part.b}; }
+  static ShareFactors more(double ratio) {
+    const double a = 1.0 - ratio, b = 1.0 - 1.0 / ratio;
+    return {a / 2.0, b / 2.0, std::max(0.0, a), std::max(0.0, b)};
+  }
+  static ShareFactors rest(const ShareFactors& part) {
+    return {1.0 - part.a, 1.0 - part.b, 1.0 - part.a_part, 1.0 - part.b_part};
+  }
+  static constexpr ShareFactors k_whole = {1, 1, 1, 1};
 
-  void take(const Rows& rows, Cause cause, Cause gap_cause) { share(rows, cause, gap_cause, {}, {}); }
-
-  // Gaps go with the calls, work with the volume.
-  void split(const Rows& rows, double ratio, double calls_ratio, Cause more_cause, Cause slower) {
-    const Factors part = more(ratio), gap_part = more(calls_ratio);
-    share(rows, more_cause, more_cause, part, gap_part);
-    share(rows, slower, Cause::launch, rest(part), rest(gap_part));
+  void take(const WorkKey& key, const Rows& rows, Cause cause, Cause gap_cause) {
+    share({cause, k_no_row, k_no_row, k_whole, gap_cause, k_whole, name_of(key, rows)}, rows);
   }
 
-  // A group of one row each stays a pair, for the details.
-  void share(const Rows& rows, Cause cause, Cause gap_cause, const Factors& factors, const Factors& gap_factors) {
+  // Gaps go with the calls, work with the volume.
+  void split(const WorkKey& key, const Rows& rows, const ShareFactors& part, const ShareFactors& gap_part,
+             Cause more_cause) {
+    const std::string name = name_of(key, rows);
+    share({more_cause, k_no_row, k_no_row, part, more_cause, gap_part, name}, rows);
+    share({cause_of(key.kernel_class), k_no_row, k_no_row, rest(part), Cause::launch, rest(gap_part), name}, rows);
+  }
+
+  // Rows of one group need not be the same work: only one of each side, or one alone, has a name of its own.
+  static std::string name_of(const WorkKey& key, const Rows& rows) {
+    return rows.a.size() <= 1 && rows.b.size() <= 1 ? "" : describe_key(key);
+  }
+
+  void share(WorkShare each, const Rows& rows) {
     for (size_t i = 0; i < std::max(rows.a.size(), rows.b.size()); ++i) {
-      WorkShare each{cause, k_no_row, k_no_row, factors.a, factors.b, gap_cause, gap_factors.a, gap_factors.b};
+      each.a_row = each.b_row = k_no_row;
       if (i < rows.a.size()) each.a_row = rows.a[i], taken_a_[rows.a[i]] = true;
       if (i < rows.b.size()) each.b_row = rows.b[i], taken_b_[rows.b[i]] = true;
       match_.shares.push_back(each);

@@ -11,14 +11,22 @@ namespace tprimat::results {
 
 inline constexpr size_t k_no_row = static_cast<size_t>(-1);
 
-// What a row of each side adds to a term: b_factor x its time in B - a_factor x its time in A. All shares of a row add
+// Of the times of a row of each side: what a share adds to the gap, and the part that is of its kind. Of n_A and n_B
+// calls, n_B > n_A, the n_A common ones are of one kind, and the further ones of B of another.
+struct ShareFactors {
+  double a = 0, b = 0;
+  double a_part = 0, b_part = 0;  // of all shares of a row they add up to 1
+};
+
+// What a row of each side adds to a term: work.b x its time in B - work.a x its time in A. All shares of a row add
 // up to 1, so that nothing is lost or counted twice.
 struct WorkShare {
   Cause cause = Cause::work;
   size_t a_row = k_no_row, b_row = k_no_row;
-  double a_factor = 0, b_factor = 0;
+  ShareFactors work = {};
   Cause gap_cause = Cause::launch;  // of the short gaps that belong to the rows
-  double a_gap_factor = 0, b_gap_factor = 0;
+  ShareFactors gaps = {};
+  std::string what = {};  // names several rows that are no pairs; empty: the rows' own names
 };
 
 struct WorkMatch {

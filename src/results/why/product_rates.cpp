@@ -3,9 +3,13 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "text/words.h"
+#include "why/work_rows.h"
 
 namespace tprimat::results {
 namespace {
+
+constexpr double k_same_size = 2;  // products of half and of twice the size reach about the same rate
 
 double number_at(const Json& object, std::string_view key) {
   const Json* const value = object.find(key);
@@ -28,6 +32,15 @@ void add_products(const Json& format, std::vector<ProductRate>& rates) {
   }
   const double best = number_at(format, "flops_per_second");
   if (!has_sizes && best > 0) rates.push_back({name, 0, best});
+}
+
+// Those of about this size.
+std::vector<ProductRate> rates_near(std::span<const ProductRate> rates, double multiplications) {
+  std::vector<ProductRate> near;
+  for (const ProductRate& rate : rates)
+    if (rate.multiplications >= multiplications / k_same_size && rate.multiplications <= multiplications * k_same_size)
+      near.push_back(rate);
+  return near;
 }
 
 }  // namespace
@@ -54,6 +67,25 @@ std::optional<double> nearest_rate(std::span<const ProductRate> rates, std::stri
     if (nearest == nullptr || distance(rate) < distance(*nearest)) nearest = &rate;
   }
   return nearest == nullptr ? std::nullopt : std::optional(nearest->flops_per_second);
+}
+
+std::string_view product_format(std::string_view shapes) {
+  const std::string_view types = shapes.substr(shapes.rfind(']') + 1);
+  return trim_blanks(types.substr(0, types.find(',')));
+}
+
+std::optional<double> share_of_rates(const StepWork& work, std::span<const ProductRate> rates) {
+  double all = 0, known = 0, alone = 0;
+  for (const WorkRow& row : work.rows) {
+    if (row.key.kernel_class != logs::KernelClass::matmul) continue;
+    all += row.mean_seconds();
+    const std::string_view format = product_format(row.key.shapes);
+    if (!(row.volume > 0 && row.calls > 0) || format.empty()) continue;
+    const auto rate = nearest_rate(rates_near(rates, row.volume / row.calls), format, row.volume / row.calls);
+    if (!rate) continue;
+    known += row.mean_seconds(), alone += 2 * row.volume / *rate;
+  }
+  return known > 0 && 2 * known >= all ? std::optional(alone / known) : std::nullopt;
 }
 
 }  // namespace tprimat::results

@@ -84,11 +84,25 @@ std::string detail_text(const LedgerDetail& detail) {
   return fmt::format("{}: {}", detail.what, signed_milliseconds(detail.seconds));
 }
 
+// The largest part that changes as the term does; others are smaller, or cancel it in part.
+const LedgerDetail* main_part(const LedgerTerm& term) {
+  const auto part =
+      std::ranges::find_if(term.details, [&](const LedgerDetail& detail) { return detail.seconds * term.seconds > 0; });
+  return part == term.details.end() ? nullptr : &*part;
+}
+
+// Idle time of which nothing else is recorded: no host is to blame.
+bool is_bare_idle(const LedgerTerm& term) {
+  const LedgerDetail* part = main_part(term);
+  return term.cause == Cause::launch && part != nullptr && part->what.starts_with(k_bare_idle);
+}
+
 std::string sentence_of(const Ledger& ledger, const LedgerTerm& term) {
-  std::string text = fmt::format("{}: {} per step", subject_of(term.cause), signed_milliseconds(term.seconds));
+  std::string text = fmt::format("{}: {} per step", is_bare_idle(term) ? "idle device" : subject_of(term.cause),
+                                 signed_milliseconds(term.seconds));
   const double share = ledger.gap_seconds == 0 ? 0.0 : term.seconds / ledger.gap_seconds;
   if (share > 0 && share <= 1.5) text += fmt::format(" ({} of the gap)", format_percent(share, 0));
-  if (!term.details.empty()) text += "; mostly " + detail_text(term.details.front());
+  if (const LedgerDetail* part = main_part(term)) text += "; mostly " + detail_text(*part);
   return text;
 }
 
@@ -141,7 +155,9 @@ void write_sentences(Ledger& ledger, const std::map<Cause, std::string>& more, c
     if (!is_finding(ledger, term, bounds)) continue;
     term.sentence = sentence_of(ledger, term);
     if (const auto further = more.find(term.cause); further != more.end()) term.sentence += further->second;
-    term.remedy = remedy_of(term.cause, term.seconds > 0);
+    term.remedy = is_bare_idle(term)
+                      ? term.seconds > 0 ? "record the host's operations too, which show what it waits for" : ""
+                      : remedy_of(term.cause, term.seconds > 0);
     found.push_back(&term);
   }
   std::ranges::stable_sort(found, std::greater<>(), [](const LedgerTerm* term) { return std::abs(term->seconds); });

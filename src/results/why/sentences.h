@@ -14,6 +14,9 @@ namespace tprimat::results {
 inline constexpr std::string_view k_no_cause =
     "no cause is named: neither the gap nor a term exceeds what the steps' own variation explains";
 
+// Begins the name of idle time whose reason is not recorded.
+inline constexpr std::string_view k_bare_idle = "idle, the ";
+
 // How large a term must be to be a finding.
 struct FindingBounds {
   double share_of_step = 0.01;    // of the shorter step; two equal runs on processors differ by more than on GPUs

@@ -105,10 +105,12 @@ size_t choose_rank(const std::vector<StepWork>& works) {
   return order[(order.size() - 1) / 2];
 }
 
+// Mean of the run's devices.
 std::optional<double> clock_of(const RunResult& result) {
+  std::vector<double> clocks;
   for (const TelemetrySummary& each : result.telemetry)
-    if (each.mean_clock_hz && *each.mean_clock_hz > 0) return each.mean_clock_hz;
-  return std::nullopt;
+    if (each.mean_clock_hz && *each.mean_clock_hz > 0) clocks.push_back(*each.mean_clock_hz);
+  return clocks.empty() ? std::nullopt : std::optional(mean(clocks));
 }
 
 void set_interval(Side& side, const std::optional<SteadySteps>& steady, const std::vector<double>& recorded) {

@@ -55,35 +55,45 @@ class TermAdder {
   // A product's time goes with 1 / clock. Clocks of different devices say nothing about each other.
   void set_clocks() {
     if (!a_.clock_hz || !b_.clock_hz || a_.facts.device != b_.facts.device) return;
-    if (std::abs(*b_.clock_hz / *a_.clock_hz - 1.0) < k_same_clock) return;
-    const double between = std::sqrt(*a_.clock_hz * *b_.clock_hz);
-    a_clock_share_ = 1.0 - *a_.clock_hz / between, b_clock_share_ = 1.0 - *b_.clock_hz / between;
+    const double a = *a_.clock_hz, b = *b_.clock_hz, between = std::sqrt(a * b);
+    if (std::abs(b / a - 1.0) < k_same_clock) return;
+    clocks_ = {1.0 - a / between, 1.0 - b / between, std::max(0.0, 1.0 - a / b), std::max(0.0, 1.0 - b / a)};
   }
 
   void add_share(const WorkShare& share) {
-    const bool by_clock = share.cause == Cause::products || share.cause == Cause::attention;
-    const double a_clock = by_clock ? a_clock_share_ : 0.0, b_clock = by_clock ? b_clock_share_ : 0.0;
-    if (by_clock && a_clock != 0) add_rows(Cause::clocks, share, a_clock, b_clock);
-    add_rows(share.cause, share, 1.0 - a_clock, 1.0 - b_clock);
+    const bool by_clock = clocks_.a != 0 && (share.cause == Cause::products || share.cause == Cause::attention);
+    if (by_clock) add_rows(Cause::clocks, share, clocks_);
+    const ShareFactors rest = {1.0 - clocks_.a, 1.0 - clocks_.b, 1.0 - clocks_.a_part, 1.0 - clocks_.b_part};
+    add_rows(share.cause, share, by_clock ? rest : ShareFactors{1, 1, 1, 1});
     add_gaps(share);
   }
 
-  void add_rows(Cause cause, const WorkShare& share, double a_part, double b_part) {
+  // "aten::mm [8,4] [4,2], in A aten::mm [4,4] [4,2]"
+  std::string describe(const WorkShare& share) const {
+    if (!share.what.empty()) return share.what;
+    const WorkRow *a = row(a_, share.a_row), *b = row(b_, share.b_row);
+    const std::string of_a = a == nullptr ? "" : describe_key(a->key), of_b = b == nullptr ? "" : describe_key(b->key);
+    return of_a.empty() || of_b.empty() || of_a == of_b ? of_b.empty() ? of_a : of_b : of_b + ", in A " + of_a;
+  }
+
+  void add_rows(Cause cause, const WorkShare& share, const ShareFactors& of_share) {
     const WorkRow *a = row(a_, share.a_row), *b = row(b_, share.b_row);
     TermSeries& to = term(cause);
     LedgerDetail detail;
-    detail.what = describe_key((b != nullptr ? b : a)->key);
+    detail.what = describe(share);
     if (a != nullptr) {
-      add_times(to.a, a->seconds, a_part * share.a_factor);
+      const double factor = of_share.a * share.work.a;
+      add_times(to.a, a->seconds, factor);
       detail.a_seconds = a->mean_seconds(), detail.a_calls = a->calls;
-      detail.seconds -= a_part * share.a_factor * *detail.a_seconds;
-      to.a_seconds += *detail.a_seconds;
+      detail.seconds -= factor * *detail.a_seconds;
+      to.a_seconds += of_share.a_part * share.work.a_part * *detail.a_seconds;
     }
     if (b != nullptr) {
-      add_times(to.b, b->seconds, b_part * share.b_factor);
+      const double factor = of_share.b * share.work.b;
+      add_times(to.b, b->seconds, factor);
       detail.b_seconds = b->mean_seconds(), detail.b_calls = b->calls;
-      detail.seconds += b_part * share.b_factor * *detail.b_seconds;
-      to.b_seconds += *detail.b_seconds;
+      detail.seconds += factor * *detail.b_seconds;
+      to.b_seconds += of_share.b_part * share.work.b_part * *detail.b_seconds;
     }
     to.details.push_back(std::move(detail));
   }
@@ -92,11 +102,11 @@ class TermAdder {
   // its own, unless it comes again with each micro-batch or recomputation.
   void add_gaps(const WorkShare& share) {
     const WorkRow *a = row(a_, share.a_row), *b = row(b_, share.b_row);
-    const WorkKey& key = (b != nullptr ? b : a)->key;
-    const bool repeats = share.gap_cause == Cause::micro_batches || key.phase == logs::Phase::recompute;
+    const bool repeats =
+        share.gap_cause == Cause::micro_batches || (b != nullptr ? b : a)->key.phase == logs::Phase::recompute;
     add_gaps(share.gap_cause, &WorkRow::gap_seconds, share, "host and launch before each operation");
     add_gaps(repeats ? share.gap_cause : Cause::launch, &WorkRow::long_seconds, share,
-             "host, more than 1 ms before " + describe_key(key));
+             "host, more than 1 ms before " + describe(share));
   }
 
   void add_gaps(Cause cause, std::vector<double> WorkRow::*series, const WorkShare& share, const std::string& launch) {
@@ -105,13 +115,12 @@ class TermAdder {
     const double b_seconds = b == nullptr ? 0.0 : mean_of(b->*series);
     if (a_seconds == 0 && b_seconds == 0) return;
     TermSeries& to = term(cause);
-    if (a != nullptr) add_times(to.a, a->*series, share.a_gap_factor);
-    if (b != nullptr) add_times(to.b, b->*series, share.b_gap_factor);
-    to.a_seconds += a_seconds, to.b_seconds += b_seconds;
-    const std::string what =
-        cause == Cause::launch ? launch : "host and launch before " + describe_key((b != nullptr ? b : a)->key);
-    to.details.push_back({what, share.b_gap_factor * b_seconds - share.a_gap_factor * a_seconds, a_seconds, b_seconds,
-                          std::nullopt, std::nullopt});
+    if (a != nullptr) add_times(to.a, a->*series, share.gaps.a);
+    if (b != nullptr) add_times(to.b, b->*series, share.gaps.b);
+    to.a_seconds += share.gaps.a_part * a_seconds, to.b_seconds += share.gaps.b_part * b_seconds;
+    const std::string what = cause == Cause::launch ? launch : "host and launch before " + describe(share);
+    to.details.push_back(
+        {what, share.gaps.b * b_seconds - share.gaps.a * a_seconds, a_seconds, b_seconds, std::nullopt, std::nullopt});
   }
 
   void add_moments(Moment moment, Cause cause, const std::string& what) {
@@ -137,7 +146,7 @@ class TermAdder {
 
   const Side &a_, &b_;
   std::vector<TermSeries> terms_;
-  double a_clock_share_ = 0, b_clock_share_ = 0;
+  ShareFactors clocks_ = {};  // of products and attention
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "stats/descriptive.h"
 #include "trace/kernel_classes.h"
+#include "why/checks.h"
 #include "why/collective_calls.h"
 #include "why/host_states.h"
 #include "why/step_pieces.h"
@@ -157,7 +158,7 @@ class RankReplay {
   void add_device() {
     list_events();
     std::vector<uint32_t> launches(order_.size(), logs::k_none);
-    const std::vector<HostPoint> points = list_points();
+    const std::vector<HostPoint> points = knows_host() ? list_points() : std::vector<HostPoint>{};
     host_time_ = begin_;
     last_host_ = add_node(ReplayPart::other, 0);
     std::vector<uint32_t> by_launch;  // up to the point
@@ -174,9 +175,15 @@ class RankReplay {
         add_wait(trace_.host_events[point.event].span, by_launch);
       }
     }
-    advance_host(end_);
+    if (knows_host()) advance_host(end_);
     link_streams(launches);
     end_device();
+  }
+
+  // Without launches and operations the trace tells of the device alone, and no host holds it up.
+  bool knows_host() const {
+    return !trace_.host_events.empty() ||
+           std::ranges::any_of(order_, [&](uint32_t i) { return trace_.events[i].launched >= 0; });
   }
 
   // Of the launched work, what ended last before the moment.
@@ -267,13 +274,12 @@ class RankReplay {
   }
 
   void end_device() {
-    int64_t last = end_;
-    const uint32_t node = add_host(ReplayPart::other, 0);
-    for (const uint32_t event : last_of_streams_) {
-      edge(nodes_[event], node);
-      last = std::max(last, at(event).span.end);
-    }
-    end_ = last;
+    int64_t last = begin_;
+    for (const uint32_t event : last_of_streams_) last = std::max(last, at(event).span.end);
+    const int64_t idle = knows_host() ? 0 : std::max<int64_t>(0, end_ - last);
+    const uint32_t node = add_host(ReplayPart::other, idle);
+    for (const uint32_t event : last_of_streams_) edge(nodes_[event], node);
+    end_ = std::max(end_, last);
   }
 
   // The pieces of the processor's time, one after the other.
@@ -351,12 +357,14 @@ TraceReplay make_trace_replay(std::span<const Trace> ranks) {
   const Waiting waiting = match_collectives(ranks);
   for (uint32_t rank = 0; rank < ranks.size(); ++rank) {
     const RankWaiting* own = ranks.size() > 1 ? &waiting.ranks[rank] : nullptr;
-    const StepPieces pieces = cut_steps(ranks[rank], own, "trace of rank " + std::to_string(rank));
+    const std::string where = "trace of rank " + std::to_string(rank);
+    const StepPieces pieces = cut_steps(ranks[rank], own, where);
+    check_pieces(ranks[rank], pieces, where);
     RankReplay adder(replayed, ranks[rank], rank, pieces);
     adder.add();
     calls.push_back(adder.calls());
-    replayed.steps = static_cast<double>(pieces.windows.size());
-    replayed.measured_seconds = std::max(replayed.measured_seconds, seconds(adder.measured()) / replayed.steps);
+    replayed.steps.push_back(static_cast<double>(pieces.windows.size()));
+    replayed.measured_seconds = std::max(replayed.measured_seconds, seconds(adder.measured()) / replayed.steps.back());
   }
   if (ranks.size() > 1) {
     join_calls(replayed, match_calls(ranks), calls);
@@ -370,9 +378,10 @@ TraceReplay make_trace_replay(std::span<const Trace> ranks) {
 
 double replay_step(const TraceReplay& replayed, std::span<const double> durations) {
   const Replay times = replay(replayed.graph, durations, replayed.delays);
-  double last = 0;
-  for (const uint32_t end : replayed.ends) last = std::max(last, times.end[end]);
-  return last / replayed.steps;
+  double longest = 0;
+  for (size_t rank = 0; rank < replayed.ends.size(); ++rank)
+    longest = std::max(longest, times.end[replayed.ends[rank]] / replayed.steps[rank]);
+  return longest;
 }
 
 }  // namespace tprimat::results

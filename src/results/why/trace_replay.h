@@ -39,8 +39,8 @@ struct TraceReplay {
   std::vector<ReplayedOperation> operations;
   std::vector<double> durations, delays;  // seconds, by operation
   std::vector<uint32_t> ends;             // the operation that ends each rank's recording
-  double steps = 1;
-  double measured_seconds = 0;  // mean step, of the slowest rank
+  std::vector<double> steps;              // of each rank
+  double measured_seconds = 0;            // mean step, of the slowest rank
 };
 
 // Throws Error where a trace has no steps.

@@ -91,13 +91,9 @@ class TraceChange {
       if (replayed_.operations[i].part == part) durations[i] *= factor;
   }
 
-  // "[8192,4096] [4096,4096] bf16" -> "bf16"
   std::string_view format_of(const ReplayedOperation& operation) const {
     const logs::Trace& trace = traces_[operation.rank];
-    if (operation.shapes >= trace.shapes.size()) return "";
-    const std::string_view shapes = trace.shapes[operation.shapes];
-    const std::string_view types = shapes.substr(shapes.rfind(']') + 1);
-    return trim_blanks(types.substr(0, types.find(',')));
+    return operation.shapes < trace.shapes.size() ? product_format(trace.shapes[operation.shapes]) : "";
   }
 
   // Products take as long as their FLOPs at the rate that a product of their size reaches; faster ones stay.
@@ -129,8 +125,8 @@ class TraceChange {
     std::vector<double> sums(ranks_, 0);
     for (size_t i = 0; i < replayed_.operations.size(); ++i)
       if (replayed_.operations[i].part == ReplayPart::communication)
-        sums[replayed_.operations[i].rank] += replayed_.durations[i];
-    return *std::max_element(sums.begin(), sums.end()) / replayed_.steps;
+        sums[replayed_.operations[i].rank] += replayed_.durations[i] / replayed_.steps[replayed_.operations[i].rank];
+    return *std::max_element(sums.begin(), sums.end());
   }
 
   static bool is_own(ReplayPart part) { return part != ReplayPart::communication && part != ReplayPart::wait; }

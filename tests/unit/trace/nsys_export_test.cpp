@@ -167,6 +167,20 @@ TEST(NsysExport, ReadsEachProcessAlone) {
   EXPECT_EQ(read_nsys_processes(one_step(), "r.sqlite", TraceContent::gpu).size(), 1u);
 }
 
+// Each process takes a pass over the report: thousands would take minutes.
+TEST(NsysExport, RefusesThousandsOfProcesses) {
+  std::string rows;
+  for (int64_t process = 1; process <= 2000; ++process)
+    rows += fmt::format("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (0, 1, 0, 1, 7, 1, {}, 1, 2);", process << 24);
+  try {
+    read_nsys_processes(report(rows), "r.sqlite", TraceContent::everything);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string_view(error.what()).find("2000 processes that used a GPU"), std::string_view::npos)
+        << error.what();
+  }
+}
+
 TEST(NsysExport, TrustsNoBytes) {
   EXPECT_NE(refusal(sqlite_of("CREATE TABLE a (b)")).find("no report of Nsight Systems"), std::string::npos);
   EXPECT_NE(refusal(sqlite_of("CREATE TABLE rocpd_string_1 (id, string)")).find("rocpd convert"), std::string::npos);

@@ -108,6 +108,53 @@ TEST_P(Causes, Recomputation) {
   expect_alone(ledger(step), Cause::work, 400e-6);
 }
 
+// A's product has no counterpart in B, and B has two others.
+TEST_P(Causes, OtherProductsAreNotOneOperation) {
+  SampleStep step = sample_step();
+  step[2].operation = "aten::baddbmm", step[2].device = 160'000;
+  step.insert(step.begin() + 3, {"aten::bmm", "gemm_64x64", "[1,64,32] [1,32,64]", 30'000});
+  const Ledger found = ledger(step);
+  expect_closed(found);
+  const LedgerTerm& products = term(found, Cause::products);
+  EXPECT_NEAR(products.seconds, 40e-6, 2e-8);
+  ASSERT_EQ(products.details.size(), 1u);
+  EXPECT_EQ(products.details[0].what, "matmul");
+  EXPECT_NEAR(*products.details[0].a_seconds, 150e-6, 1e-9);
+  EXPECT_NEAR(*products.details[0].b_seconds, 190e-6, 1e-9);
+}
+
+TEST_P(Causes, ThePartThatIsNamedChangesAsItsTermDoes) {
+  SampleStep step = sample_step();
+  step[0].device += 70'000, step[2].device += 60'000, step[5].device -= 90'000;
+  const Ledger found = ledger(step);
+  EXPECT_NEAR(term(found, Cause::products).seconds, 40e-6, 2e-8);
+  EXPECT_LT(term(found, Cause::products).details[0].seconds, 0);
+  ASSERT_EQ(found.findings.size(), 1u);
+  EXPECT_NE(found.findings[0].find("mostly aten::mm [512,256] [256,1024]: 0.100 ms in A, 0.170 ms in B"),
+            std::string::npos)
+      << found.findings[0];
+}
+
+TEST_P(Causes, ProductsBesideTheirRatesAlone) {
+  SampleStep before = sample_step();
+  for (SampleOperation& each : before)
+    if (each.operation == "aten::mm" || each.operation == "aten::addmm") each.shapes += " bf16";
+  SampleStep slower = before;
+  slower[0].device += 100'000;
+  // 2 x 512 x 256 x 1024 FLOP; all products have this size.
+  const double size = 512.0 * 256 * 1024, alone = 2 * size / 50e-6;
+  const auto sentence = [&](const std::vector<ProductRate>& rates) {
+    const SideInput a = side("A", sample_trace(before, 3, GetParam()));
+    return make_ledger(a, side("B", sample_trace(slower, 3, GetParam())), rates).findings.at(0);
+  };
+  const std::string known = sentence({{"bf16", size, alone}});
+  EXPECT_NE(known.find("; products reach 32 % in B of the rate that their sizes reach alone"), std::string::npos)
+      << known;
+  for (const ProductRate& other :
+       {ProductRate{"bf16", 1e12, alone}, ProductRate{"fp32", size, alone}, ProductRate{"bf16", 0, alone}})
+    EXPECT_EQ(sentence({other}).find("alone"), std::string::npos);
+}
+
 TEST_P(Causes, TwiceTheTokens) {
   SampleStep step = sample_step();
   step[0].shapes = "[1024,256] [256,1024]", step[0].device *= 2;
@@ -197,6 +244,22 @@ TEST(GpuCauses, AKernelOfNoKnownClass) {
   step.push_back({"my::op", "zzz", "", 90'000});
   const Ledger found = make_ledger(side("A", sample_trace(sample_step())), side("B", sample_trace(step)));
   expect_alone(found, Cause::unknown_kernels, 90e-6);
+}
+
+// Of idle time in a trace without its host nobody knows that the host is late.
+TEST(GpuCauses, IdleTimeThatNothingExplains) {
+  const auto bare = [](int64_t before) {
+    SampleStep step = sample_step();
+    step[3].before = before;
+    logs::Trace trace = sample_trace(step);
+    trace.host_events.clear();
+    for (logs::GpuEvent& event : trace.events) event.launcher = logs::k_none, event.launched = -1;
+    return trace;
+  };
+  const Ledger found = make_ledger(side("A", bare(0)), side("B", bare(900'000)));
+  ASSERT_FALSE(found.findings.empty());
+  EXPECT_TRUE(found.findings[0].starts_with("idle device: +")) << found.findings[0];
+  EXPECT_NE(found.findings[0].find("record the host's operations too"), std::string::npos) << found.findings[0];
 }
 
 TEST(GpuCauses, AWaitOfTheHost) {

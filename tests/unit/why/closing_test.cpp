@@ -104,6 +104,12 @@ TEST_P(Closing, TermsAddUpAndSwappedSidesNegate) {
       EXPECT_NEAR(forth.terms[i].seconds, -back.terms[i].seconds, 1e-11) << enum_name(forth.terms[i].cause);
       EXPECT_EQ(forth.terms[i].cause, static_cast<Cause>(i));
     }
+    for (const auto& [side, times] :
+         {std::pair(&forth.a, &LedgerTerm::a_seconds), std::pair(&forth.b, &LedgerTerm::b_seconds)}) {
+      double step = 0;  // what belongs to several terms counts in one
+      for (const LedgerTerm& each : forth.terms) step += each.*times;
+      EXPECT_NEAR(step, side->step_seconds, 1e-11);
+    }
     EXPECT_NEAR(sum, forth.gap_seconds, 1e-12);
     EXPECT_EQ(forth.terms.back().seconds, 0.0);
   }

@@ -71,6 +71,14 @@ TEST(Refusals, TheSameRankTwice) {
   expect_refused(twice, side("B"), "two traces are of rank 1");
 }
 
+TEST(Refusals, RanksOfTwoRuns) {
+  SideInput mixed = side("A");
+  mixed.ranks.push_back(mixed.ranks[0]);
+  mixed.ranks[0].rank = 1, mixed.ranks[0].world_size = 2;
+  mixed.ranks[1].rank = 3, mixed.ranks[1].world_size = 8;
+  expect_refused(mixed, side("B"), "the traces are of runs of 2 and of 8 processes");
+}
+
 TEST(Refusals, ARunOfAnotherSize) {
   SideInput other = side("A");
   other.ranks[0].world_size = 8;
@@ -151,8 +159,13 @@ TEST(Clocks, ALowerClockLengthensProducts) {
     each->result->gpu_info.device_name = "GPU";
     each->result->telemetry.push_back(clock);
   }
+  TelemetrySummary second = b.result->telemetry[0];
+  b.result->telemetry[0].mean_clock_hz = 1.3e9, second.mean_clock_hz = 1.1e9;  // a second device; the mean counts
+  b.result->telemetry.push_back(second);
   const Ledger ledger = make_ledger(a, b);
   EXPECT_NEAR(ledger.terms[static_cast<size_t>(Cause::clocks)].seconds, 112.5e-6, 1e-6);
+  EXPECT_NEAR(ledger.terms[static_cast<size_t>(Cause::clocks)].a_seconds, 0, 1e-9);
+  EXPECT_NEAR(ledger.terms[static_cast<size_t>(Cause::clocks)].b_seconds, 112.5e-6, 1e-6);
   EXPECT_NEAR(ledger.terms[static_cast<size_t>(Cause::products)].seconds, 0, 1e-6);
   b.result->gpu_info.device_name = "another GPU";
   EXPECT_EQ(make_ledger(a, b).terms[static_cast<size_t>(Cause::clocks)].seconds, 0);

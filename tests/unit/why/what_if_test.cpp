@@ -100,6 +100,35 @@ TEST(WhatIf, ADeviceBoundStepFollowsItsKernels) {
               420e-6, 1e-9);
 }
 
+// Nothing tells that a host holds the kernels up.
+TEST(WhatIf, ADeviceWithoutItsHostFollowsItsKernels) {
+  logs::Trace trace = make_device_bound();
+  trace.host_events.clear();
+  for (logs::GpuEvent& event : trace.events) event.launched = -1, event.launcher = logs::k_none;
+  const std::vector<logs::Trace> ranks{trace};
+  EXPECT_NEAR(answer_of(ranks, "products=1x").step_seconds, 720e-6, 1e-9);
+  EXPECT_NEAR(answer_of(ranks, "products=0.5x").step_seconds, 520e-6, 1e-9);
+}
+
+TEST(WhatIf, RefusesImpossibleTimes) {
+  logs::Trace trace = make_device_bound();
+  trace.events[1].span.begin -= 200'000;
+  const std::vector<logs::Trace> ranks{trace};
+  EXPECT_THROW(answer_of(ranks, "products=0.5x"), Error);
+}
+
+// Each rank's step is its own recording over its own steps.
+TEST(WhatIf, RanksMayRecordDifferentNumbersOfSteps) {
+  std::vector<logs::Trace> ranks;
+  for (const int64_t rank : {0, 1}) {
+    RankTrace trace(rank, 0);
+    for (int64_t step = 0; step < (rank == 0 ? 4 : 2); ++step) trace.begin_step(step).work("aten::mm", 10).end_step();
+    ranks.push_back(trace.trace());
+  }
+  const TraceReplay replayed = make_trace_replay(ranks);
+  EXPECT_NEAR(replay_step(replayed, replayed.durations), replayed.measured_seconds, 1e-9);
+}
+
 TEST(WhatIf, ALaunchBoundStepDoesNot) {
   GpuStep step;
   for (int64_t i = 0; i < 10; ++i) step.launch("ampere_sgemm_128x64", 100, 100 * (i + 1) + 5, 20);
