@@ -164,7 +164,7 @@ struct PairCause {
   std::string sentence;
 };
 struct PairCauses {
-  std::string sentence;  // the largest terms in one line, or why there are none
+  std::string sentence = {};  // the largest terms in one line, or why there are none
   double gap_seconds = 0;
   bool resolved = false;
   std::vector<PairCause> terms = {};  // largest first

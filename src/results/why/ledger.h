@@ -86,12 +86,12 @@ struct LedgerClass {
 };
 
 struct LedgerSide {
-  std::string label;
-  std::vector<std::string> files;
-  std::optional<std::string> device;
+  std::string label = {};
+  std::vector<std::string> files = {};
+  std::optional<std::string> device = {};
   int64_t ranks = 1, steps = 0;
   double step_seconds = 0;
-  std::optional<double> low, high;
+  std::optional<double> low = {}, high = {};
   std::optional<double> recorded_step_seconds = {}, scale = {};
   std::optional<double> busy_seconds = {}, idle_seconds = {}, hidden_communication_seconds = {};
 

@@ -105,7 +105,9 @@ TEST(JsonStream, TakesWhatTheJsonLibraryWrites) {
     EXPECT_EQ(problem_of(text), "") << text;
     const auto values = elements_of(text);
     ASSERT_EQ(values.size(), 2u);
-    if (value[0].is_structured()) EXPECT_EQ(nlohmann::json::parse(values[0]), value[0]);
+    if (value[0].is_structured()) {
+      EXPECT_EQ(nlohmann::json::parse(values[0]), value[0]);
+    }
     const std::string part = text.substr(0, random() % text.size());
     EXPECT_NE(problem_of(part), "") << part;
   }
