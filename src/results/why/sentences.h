@@ -10,9 +10,11 @@
 
 namespace tprimat::results {
 
-// The note of a ledger without a finding.
-inline constexpr std::string_view k_no_cause =
-    "no cause is named: neither the gap nor a term exceeds what the steps' own variation explains";
+// How the note of a ledger without a finding begins.
+inline constexpr std::string_view k_no_cause = "no cause is named";
+
+// What a term is called in tables, charts and sentences: "matrix products".
+std::string_view cause_title(Cause cause);
 
 // How large a term must be to be a finding.
 struct FindingBounds {
