@@ -7,6 +7,7 @@
 #include "report/figures.h"
 #include "report/why_report.h"
 #include "text/format.h"
+#include "why/sentences.h"
 
 namespace tprimat::cli {
 namespace {
@@ -19,7 +20,7 @@ const results::LoadedRun* find_profiled(const results::Contender& contender) {
   return nullptr;
 }
 
-// "B / A, why: matrix products +4.09 ms, launch gaps -0.6 ms of +5.59 ms per step; 0.2 ms are not explained."
+// "B / A, why: matrix products +4.09 ms, launch gaps -0.6 ms of +5.59 ms per step; Not resolved: ..."
 std::string state_terms(const std::string& pair, const results::Ledger& ledger, const results::PairCauses& causes) {
   std::vector<std::string> parts;
   for (const results::PairCause& term : causes.terms)

@@ -63,7 +63,8 @@ std::string state_term(const results::LedgerTerm& term, Expectation expectation)
 void keep_notes(results::Ledger& ledger) {
   std::vector<std::string> notes;
   for (std::string& note : ledger.notes)
-    if (note != results::k_no_cause && std::ranges::find(notes, note) == notes.end()) notes.push_back(std::move(note));
+    if (!note.starts_with(results::k_no_cause) && std::ranges::find(notes, note) == notes.end())
+      notes.push_back(std::move(note));
   ledger.notes = std::move(notes);
 }
 
@@ -84,7 +85,7 @@ results::Ledger explain_against(const results::SideInput& side, Expectation expe
                                 const planner::ParameterSet& parameters) {
   if (!side.result)
     throw Error(Problem{"is no result, so its settings are not known", side.label,
-                        "name a result of a run with --profile-steps"});
+                        "name a result of tprimat run --profile-steps 3"});
   const StepTime expected = expect_step(side, expectation, parameters);
   const std::map<Cause, double> parts = sort_expected(expected);
   results::Ledger ledger = results::make_ledger(side, side);  // its own kinds of time

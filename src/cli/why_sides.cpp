@@ -73,12 +73,19 @@ std::vector<fs::path> expand(const std::string& word) {
   return files;
 }
 
+std::string describe_steps(const logs::Trace& trace) {
+  if (trace.marks.empty()) return "name a trace that marks steps";
+  const auto [first, last] = std::ranges::minmax(trace.marks, {}, &logs::StepMark::step);
+  return fmt::format("it marks steps {} to {}: name some of them", first.step, last.step);
+}
+
 void keep_steps(logs::Trace& trace, const suite::StepRange& steps, const fs::path& file) {
+  const std::string recorded = describe_steps(trace);
   std::erase_if(trace.marks,
                 [&](const logs::StepMark& mark) { return mark.step < steps.first || mark.step > steps.last; });
   if (trace.marks.empty())
     throw Error(Problem{fmt::format("marks none of the steps {} to {}", steps.first, steps.last), file.string(),
-                        "see its steps with tprimat profile --summarise, or leave out --steps"});
+                        fmt::format("{}, or omit --steps", recorded)});
 }
 
 logs::Trace prepare(logs::Trace trace, const fs::path& file, const std::optional<suite::StepRange>& steps) {
@@ -186,7 +193,7 @@ std::optional<results::Ledger> explain_sums(const std::string& a, const std::str
     const bool of_a = is_kind(a), of_b = is_kind(b);
     if (of_a != of_b)
       throw Error(Problem{fmt::format("is no {}, and {} is one", kind, of_a ? a : b), of_a ? b : a,
-                          "name two sides of one kind"});
+                          "name two sides of the same kind"});
     return of_a;
   };
   if (both(is_pipeline, "pipeline's record"))

@@ -30,17 +30,19 @@ namespace tprimat::cli {
 namespace {
 
 constexpr const char* k_why_examples =
-    "  tprimat why old.json new.json                    two results whose runs recorded a profile\n"
-    "  tprimat why h100.json.gz mi300x.json.gz          two traces\n"
+    "  tprimat run --profile-steps 3 --output new       records what why needs: a result with traces\n"
+    "  tprimat why old new                              two folders, each with one result and its traces\n"
+    "  tprimat why old.json new.json                    two results with traces\n"
+    "  tprimat why h100.json.gz mi300x.json.gz          two traces of a profiler\n"
     "  tprimat why 'a/rank*.json.gz' 'b/rank*.json.gz'  several ranks of each run; a folder works as well\n"
-    "  tprimat why new.json --against planner           one result against what is expected of it, or roofline\n"
-    "  tprimat why pp_records/                          a pipeline's bubble and stragglers (pp_rank_N.json)\n"
-    "  tprimat why new.json --what-if overlap=full      what the step would take\n"
+    "  tprimat why new.json --against planner           one result and what the planner expects of it\n"
+    "  tprimat why pp_records/                          the bubble and the stragglers of a pipeline (pp_rank_N.json)\n"
+    "  tprimat why new.json --what-if overlap=full      the step if all communication were hidden\n"
     "  tprimat why old.json new.json --all              every part of every term\n"
     "  tprimat why old.json new.json --html why.html    a page with a waterfall and a timeline of one step\n"
     "  tprimat why old.json new.json --json | jq '.terms[] | {cause, seconds}'\n"
-    "\nThe terms add up to B's step less A's step. Exit status: 2 where the sides, or a trace and its result, do not\n"
-    "belong together; the message says why. docs/why.md explains each term.\n";
+    "\nThe terms add up to B's step minus A's step: a positive term makes B slower. docs/why.md explains each term.\n"
+    "Exit status 2: the two sides, or a trace and its result, do not belong together; the message says why.\n";
 
 // The command line as it was given.
 struct WhyRequest {
@@ -65,7 +67,8 @@ void check_count(const WhyRequest& request) {
   if (explains_one || sides == 2) return;
   const char* given = sides == 0 ? "none is given" : sides == 1 ? "one is given" : "more are given";
   throw Error(Problem{fmt::format("needs two sides, and {}", given), "why",
-                      "name A and B: results, traces, or folders with a trace per rank"});
+                      "name A and B: results, traces, or folders with a trace per rank; to explain one run, add "
+                      "--against or --what-if"});
 }
 
 void check_probe(const WhyRequest& request) {
@@ -170,7 +173,7 @@ void print_ledger(const Session& session, const WhyRequest& request, const Expla
   const size_t width = terminal_width(STDOUT_FILENO, results::k_why_width);
   print_coloured(
       results::render_why(explained.ledger, {colour, std::min(width, results::k_report_width), request.all}));
-  if (explained.what_if) print_result("\nWhat if, of B\n" + results::render_what_if(*explained.what_if));
+  if (explained.what_if) print_result("\nWhat if B changed\n" + results::render_what_if(*explained.what_if));
 }
 
 // Of one side there is no gap.
@@ -243,19 +246,22 @@ ExitStatus explain(const Session& session, const WhyRequest& request) {
 }  // namespace
 
 void add_why_verb(CommandLine& program, Session& session) {
-  CommandLine* verb = add_verb(program, session, "why",
-                               "Explain why one run is slower than another: milliseconds that add up", k_why_examples);
+  CommandLine* verb = add_verb(
+      program, session, "why",
+      "Explain why one run is slower than another: milliseconds per step that add up to the gap", k_why_examples);
   add_json_option(*verb, session);
   add_config_options(*verb, session);
   auto request = std::make_shared<WhyRequest>();
-  verb->add_option("sides", request->sides, "A and B: results, traces, or folders with a trace per rank")
+  verb->add_option(
+          "sides", request->sides,
+          "A, the reference, and B, the run to explain: results with traces, traces, or folders with a trace per rank")
       ->type_name("A B");
   verb->add_option("--against", request->against,
-                   "Instead of A: what the planner expects of the result, or the roofline of its hardware")
+                   "Take as A what the planner expects of B, or the roofline of its hardware")
       ->choices(choices_of<Expectation>())
       ->type_name("planner|roofline");
   verb->add_option("--what-if", request->what_if,
-                   "What B's step would take with other durations, e.g. overlap=full, slowest-rank=median, "
+                   "How long B's step would take with changed durations, e.g. overlap=full, slowest-rank=median, "
                    "products=probe, products=1.2x, communication=0")
       ->delimiter(',')
       ->type_name("CHANGE,...")
@@ -264,12 +270,12 @@ void add_why_verb(CommandLine& program, Session& session) {
           "--probe", request->probe,
           "Report of tprimat probe --json on B's machine, for --what-if products=probe and the products' sentence")
       ->type_name("FILE");
-  verb->add_option("--steps", request->steps, "Only these recorded steps, e.g. 11:13")->type_name("FIRST:LAST");
-  verb->add_flag("--all", request->all, "Print every term and its parts, and the sums by class");
+  verb->add_option("--steps", request->steps, "Use only these recorded steps, e.g. 11:13")->type_name("FIRST:LAST");
+  verb->add_flag("--all", request->all, "Print every term with its parts, and the sums by class of kernel");
   verb->add_option("--html", request->html,
-                   "Write a page with the waterfall, the parts of each term and a timeline; -: stdout")
+                   "Write an HTML page with the waterfall, the parts of each term and a timeline; -: stdout")
       ->type_name("FILE");
-  verb->add_option("--plot", request->plot, "Draw the waterfall: .svg or .png; -: SVG on stdout")->type_name("FILE");
+  verb->add_option("--plot", request->plot, "Draw the waterfall as .svg or .png; -: SVG on stdout")->type_name("FILE");
   verb->callback([&session, request] { session.action = [&session, request] { return explain(session, *request); }; });
 }
 

@@ -163,7 +163,7 @@ class Causes(Record):
     gap_seconds: float
     """step of the subject less that of the reference, s"""
     resolved: bool
-    """at most 5 % of the gap is not explained"""
+    """at most 5 % of the gap is unexplained"""
     terms: tuple[Cause, ...]
     """the largest terms, at most three"""
 

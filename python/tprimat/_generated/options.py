@@ -139,18 +139,18 @@ class WhyOptions(CallOptions, total=False):
 
     # Override one key, e.g. --set training.data.seq_length=4096; may be repeated
     set: Values
-    # Instead of A: what the planner expects of the result, or the roofline of its hardware
+    # Take as A what the planner expects of B, or the roofline of its hardware
     against: Values
-    # What B's step would take with other durations, e.g. overlap=full, slowest-rank=median, products=probe,
+    # How long B's step would take with changed durations, e.g. overlap=full, slowest-rank=median, products=probe,
     # products=1.2x, communication=0
     what_if: Values
-    # Report of tprimat probe --json on the machine that recorded, for --what-if products=probe
+    # Report of tprimat probe --json on B's machine, for --what-if products=probe and the products' sentence
     probe: Place
-    # Only these recorded steps, e.g. 11:13
+    # Use only these recorded steps, e.g. 11:13
     steps: Values
-    # Write a page with the waterfall, the parts of each term and a timeline; -: stdout
+    # Write an HTML page with the waterfall, the parts of each term and a timeline; -: stdout
     html: Place
-    # Draw the waterfall: .svg or .png; -: SVG on stdout
+    # Draw the waterfall as .svg or .png; -: SVG on stdout
     plot: Place
 
 

@@ -27,7 +27,7 @@ class LedgerSide(Record):
     steps: int
     """steps that the traces record"""
     step_seconds: float
-    """step that the ledger explains, s: unprofiled where it is known"""
+    """step that the ledger explains, s: without a profiler where a result states it"""
     ci95_low: float | None = None
     """lower end of its 95 % interval, s"""
     ci95_high: float | None = None
@@ -35,7 +35,7 @@ class LedgerSide(Record):
     recorded_step_seconds: float | None = None
     """mean of the recorded steps, s"""
     scale: float | None = None
-    """factor from recorded to unprofiled steps"""
+    """step without a profiler over the recorded step"""
     busy_seconds: float | None = None
     """in which the device worked, s per recorded step"""
     idle_seconds: float | None = None
@@ -127,7 +127,7 @@ class WhyReport(WhyView, Record):
     classes: tuple[LedgerClass, ...]
     """kernels of both sides by class"""
     resolved: bool
-    """false: more than 5 % of the gap is not explained"""
+    """false: more than 5 % of the gap is unexplained"""
     findings: tuple[str, ...]
     """the largest terms as sentences with their remedies, largest first"""
     notes: tuple[str, ...]
@@ -137,6 +137,6 @@ class WhyReport(WhyView, Record):
     sentence: str
     """the gap as a sentence"""
     remainder: str
-    """the part that is not explained, as a sentence"""
+    """the unexplained part, as a sentence"""
     what_if: WhatIfReport | None = None
-    """B's step with other durations; absent: not asked for"""
+    """B's step with changed durations; absent: not requested"""

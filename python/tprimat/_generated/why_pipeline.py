@@ -111,4 +111,4 @@ class PipelineDocument(Record):
     notes: tuple[str, ...]
     """what to know before trusting the figures"""
     what_if: WhatIfReport | None = None
-    """the step with other durations; absent: not asked for"""
+    """the step with changed durations; absent: not requested"""

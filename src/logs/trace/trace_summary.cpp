@@ -126,16 +126,6 @@ void summarise_steps(const DeviceView& view, const DeviceSets& sets, int32_t dev
                              total_classes(view, first_from(mark.span.begin), first_from(mark.span.end))});
 }
 
-// AMD's traces number the devices of the whole machine but list those of the process, so a number may be missing from
-// the list; the name is still known if all of them are alike.
-std::optional<std::string> device_name(const Trace& trace, int32_t device) {
-  const auto own = trace.device_names.find(device);
-  if (own != trace.device_names.end()) return own->second;
-  for (const auto& [id, name] : trace.device_names)
-    if (name != trace.device_names.begin()->second) return std::nullopt;
-  return trace.device_names.empty() ? std::nullopt : std::optional(trace.device_names.begin()->second);
-}
-
 DeviceSummary summarise_device(DeviceView& view, int32_t device) {
   std::sort(view.events.begin(), view.events.end(),
             [](const GpuEvent& a, const GpuEvent& b) { return a.span.begin < b.span.begin; });
@@ -159,6 +149,14 @@ DeviceSummary summarise_device(DeviceView& view, int32_t device) {
 }
 
 }  // namespace
+
+std::optional<std::string> device_name(const Trace& trace, int32_t device) {
+  const auto own = trace.device_names.find(device);
+  if (own != trace.device_names.end()) return own->second;
+  for (const auto& [id, name] : trace.device_names)
+    if (name != trace.device_names.begin()->second) return std::nullopt;
+  return trace.device_names.empty() ? std::nullopt : std::optional(trace.device_names.begin()->second);
+}
 
 std::vector<DeviceSummary> summarise_trace(const Trace& trace, std::string_view where) {
   if (trace.events.empty())

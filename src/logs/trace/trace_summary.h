@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -133,5 +134,9 @@ void set_kernels(DeviceSummary& device, std::vector<KernelTotal> kernels);
 
 // One per device with GPU events, by number. Throws Error if there are none.
 std::vector<DeviceSummary> summarise_trace(const Trace& trace, std::string_view where);
+
+// The name of a device. AMD's traces number the devices of the whole machine but list those of the process, so a number
+// may be missing from the list; the name is still known if all of them are alike.
+std::optional<std::string> device_name(const Trace& trace, int32_t device);
 
 }  // namespace tprimat::logs

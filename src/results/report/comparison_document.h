@@ -137,7 +137,7 @@ struct Causes {
     using C = Causes;
     return field_list(field("sentence", &C::sentence, "the largest terms in one line, or why there are none"),
                       field("gap_seconds", &C::gap_seconds, "step of the subject less that of the reference, s"),
-                      field("resolved", &C::resolved, "at most 5 % of the gap is not explained"),
+                      field("resolved", &C::resolved, "at most 5 % of the gap is unexplained"),
                       field("terms", &C::terms, "the largest terms, at most three"));
   }
 };

@@ -44,6 +44,22 @@ void print_paragraph(const std::string& text, Tone tone, const std::string& inde
     out += indent + terminal.paint(line, tone) + '\n';
 }
 
+// A line of a list, "1. ..." or "A  ...", whose further lines are indented.
+bool is_list_item(std::string_view text) {
+  if (text.size() < 4) return false;
+  const bool is_number = text[0] >= '1' && text[0] <= '9' && text.substr(1, 2) == ". ";
+  return is_number || ((text[0] == 'A' || text[0] == 'B') && text.substr(1, 2) == "  ");
+}
+
+void print_line(const std::string& text, Tone tone, const Terminal& terminal, std::string& out) {
+  if (!is_list_item(text)) return print_paragraph(text, tone, "", terminal, out);
+  std::string head = text.substr(0, 3);
+  for (const std::string& line : wrap_words(std::string_view(text).substr(3), terminal.width - 3)) {
+    out += terminal.paint(head + line, tone) + '\n';
+    head = "   ";
+  }
+}
+
 void print_part(const DocumentPart& part, const Terminal& terminal, std::string& out) {
   switch (part.kind) {
     case DocumentPart::Kind::title: out += (out.empty() ? "" : "\n") + terminal.paint(part.text, "1;4") + "\n\n"; break;
@@ -55,7 +71,7 @@ void print_part(const DocumentPart& part, const Terminal& terminal, std::string&
     case DocumentPart::Kind::lines:
       for (const Line& line : part.lines) {
         if (line.tone == Tone::faint) out += '\n';
-        print_paragraph(line.text, line.tone, "", terminal, out);
+        print_line(line.text, line.tone, terminal, out);
         if (!line.aside.empty()) print_paragraph("-> " + line.aside, Tone::faint, "   ", terminal, out);
       }
       break;

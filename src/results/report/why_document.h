@@ -18,10 +18,11 @@ struct WhyReport : Ledger {
 
   static constexpr auto fields() {
     using W = WhyReport;
-    return extend_fields<Ledger>(field("why_version", &W::why_version, "version of this format"),
-                                 field("sentence", &W::sentence, "the gap as a sentence"),
-                                 field("remainder", &W::remainder, "the part that is not explained, as a sentence"),
-                                 field("what_if", &W::what_if, "B's step with other durations; absent: not asked for"));
+    return extend_fields<Ledger>(
+        field("why_version", &W::why_version, "version of this format"),
+        field("sentence", &W::sentence, "the gap as a sentence"),
+        field("remainder", &W::remainder, "the unexplained part, as a sentence"),
+        field("what_if", &W::what_if, "B's step with changed durations; absent: not requested"));
   }
 };
 
@@ -32,7 +33,7 @@ struct PipelineDocument : PipelineReport {
   static constexpr auto fields() {
     using P = PipelineDocument;
     return extend_fields<PipelineReport>(
-        field("what_if", &P::what_if, "the step with other durations; absent: not asked for"));
+        field("what_if", &P::what_if, "the step with changed durations; absent: not requested"));
   }
 };
 

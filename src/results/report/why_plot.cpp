@@ -5,7 +5,9 @@
 #include <functional>
 
 #include "report/why_report.h"
+#include "report/why_tables.h"
 #include "text/format.h"
+#include "why/sentences.h"
 
 namespace tprimat::results {
 namespace {
@@ -15,18 +17,20 @@ constexpr size_t k_max_terms = 8;
 constexpr double k_nothing = 1e-9;  // of the step
 
 struct Fall {
+  int decimals = 3;
   double at = 0, level = 0;  // ms
   Panel panel = {};
 
   void add(const std::string& name, double change, Look look) {
     add_bar(name, level + change, look, level);
-    panel.bars.back().label = fmt::format("{:+.4g}", change);
+    panel.bars.back().label = fmt::format("{:+.{}f}", change, decimals);
     level += change;
   }
   void add_bar(const std::string& name, double value, Look look, double from = 0) {
     if (at > 0)  // from the bar before to this one
       panel.references.push_back({.x = at - 1, .y = level, .to_x = at, .to_y = level, .look = k_rest});
-    panel.bars.push_back({.at = at, .value = value, .look = look, .label = fmt::format("{:.4g}", value), .from = from});
+    panel.bars.push_back(
+        {.at = at, .value = value, .look = look, .label = fmt::format("{:.{}f}", value, decimals), .from = from});
     panel.bar_names.push_back({at, name});
     at += 1;
   }
@@ -54,7 +58,7 @@ double axis_begin(const Panel& panel) {
 }
 
 Panel draw_waterfall(const Ledger& ledger) {
-  Fall fall;
+  Fall fall{.decimals = decimals_of(ledger)};
   fall.add_bar("A", ledger.a.step_seconds * 1e3, k_side);
   fall.level = ledger.a.step_seconds * 1e3;
   const double remainder = remainder_of(ledger);
@@ -63,7 +67,7 @@ Panel draw_waterfall(const Ledger& ledger) {
     fall.add(std::string(cause_title(term->cause)), term->seconds * 1e3, look_of(*term));
     rest -= term->seconds * 1e3;
   }
-  if (std::fabs(rest) > k_nothing * ledger.b.step_seconds * 1e3) fall.add("small terms", rest, k_rest);
+  if (std::fabs(rest) > k_nothing * ledger.b.step_seconds * 1e3) fall.add("other terms", rest, k_rest);
   if (std::fabs(remainder) > k_nothing * ledger.b.step_seconds)
     fall.add(std::string(cause_title(Cause::unexplained)), remainder * 1e3, k_rest);
   fall.add_bar("B", ledger.b.step_seconds * 1e3, k_side);
@@ -76,8 +80,8 @@ Panel draw_waterfall(const Ledger& ledger) {
 
 Picture plot_why(const Ledger& ledger) {
   Panel panel = draw_waterfall(ledger);
-  std::string footnote = "Vermilion: B is slower by it; green: B is faster by it.";
-  if (panel.y.low) footnote += fmt::format(" The axis begins at {:.4g} ms.", *panel.y.low);
+  std::string footnote = "Orange terms make B slower, green terms make it faster.";
+  if (panel.y.low) footnote += fmt::format(" The axis begins at {:.3g} ms.", *panel.y.low);
   Section section{
       .title = describe_gap(ledger),
       .subtitle = fmt::format("A: {}; B: {}. {}", ledger.a.label, ledger.b.label, describe_remainder(ledger)),

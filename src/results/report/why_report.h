@@ -16,9 +16,6 @@
 // Pure functions: a ledger in, a document out.
 namespace tprimat::results {
 
-// What a term is called in tables and charts: "matrix products".
-std::string_view cause_title(Cause cause);
-
 // Fraction of the gap; nothing where there is no gap.
 std::optional<double> share_of_gap(const Ledger& ledger, double seconds);
 
@@ -31,7 +28,7 @@ std::vector<const LedgerTerm*> largest_terms(const Ledger& ledger, size_t count)
 // "B takes 8.14 ms (2.1 %) more per step than A."
 std::string describe_gap(const Ledger& ledger);
 
-// Seconds that are not explained.
+// Seconds that no term explains.
 double remainder_of(const Ledger& ledger);
 
 // Whether the terms explain the gap, as a sentence.

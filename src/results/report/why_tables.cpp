@@ -25,10 +25,7 @@ double largest_change(const Ledger& ledger) {
 // Milliseconds, all of a ledger with the same number of decimals.
 class Figures {
  public:
-  explicit Figures(const Ledger& ledger) {
-    const double longest = std::max(ledger.a.step_seconds, ledger.b.step_seconds) * 1e3;
-    decimals_ = longest >= 10000 ? 0 : longest >= 1000 ? 1 : longest >= 100 ? 2 : 3;
-  }
+  explicit Figures(const Ledger& ledger) : decimals_(decimals_of(ledger)) {}
   std::string length(double seconds) const { return format_fixed(seconds * 1e3, decimals_); }
   std::string length(const std::optional<double>& seconds) const { return seconds ? length(*seconds) : "-"; }
   std::string change(double seconds) const {
@@ -106,7 +103,7 @@ class Folded {
   void append_to(WhyTables& tables, const Ledger& ledger, const Figures& figures) const {
     if (titles_.empty()) return;
     WhyRow row = make_row(ledger, sum_, figures);
-    row.cells[0] = titles_.size() == 1 ? titles_[0] : fmt::format("{} small terms", titles_.size());
+    row.cells[0] = titles_.size() == 1 ? titles_[0] : fmt::format("{} other terms", titles_.size());
     row.term = nullptr;
     tables.rows.push_back(std::move(row));
     if (titles_.size() > 1) tables.folded = titles_;
@@ -158,25 +155,9 @@ TextTable tabulate_classes(const Ledger& ledger, const Figures& figures) {
 
 }  // namespace
 
-std::string_view cause_title(Cause cause) {
-  switch (cause) {
-    case Cause::work: return "work";
-    case Cause::micro_batches: return "micro-batches";
-    case Cause::products: return "matrix products";
-    case Cause::attention: return "attention";
-    case Cause::memory_bound: return "memory-bound";
-    case Cause::communication: return "communication";
-    case Cause::waiting: return "waiting";
-    case Cause::data: return "input data";
-    case Cause::synchronisation: return "synchronisation";
-    case Cause::launch: return "launch gaps";
-    case Cause::clocks: return "clocks";
-    case Cause::one_sided: return "one-sided";
-    case Cause::outliers: return "outliers";
-    case Cause::unknown_kernels: return "unknown kernels";
-    case Cause::unexplained: return "not explained";
-  }
-  return "";
+int decimals_of(const Ledger& ledger) {
+  const double longest = std::max(ledger.a.step_seconds, ledger.b.step_seconds) * 1e3;
+  return longest >= 10000 ? 0 : longest >= 1000 ? 1 : longest >= 100 ? 2 : 3;
 }
 
 std::optional<double> share_of_gap(const Ledger& ledger, double seconds) {
@@ -216,9 +197,9 @@ std::string describe_remainder(const Ledger& ledger) {
   const double rest = remainder_of(ledger);
   const auto share = share_of_gap(ledger, rest);
   const std::string size = Figures(ledger).change(rest) + " ms";
-  const std::string are = share ? fmt::format(", {} of the gap, is", format_percent(std::fabs(*share))) : " are";
-  return ledger.resolved ? fmt::format("Resolved: {}{} not explained.", size, are)
-                         : fmt::format("Not resolved: {}{} not explained, more than 5 % of the gap.", size, are);
+  const std::string of_gap = share ? fmt::format(" ({} of the gap)", format_percent(std::fabs(*share))) : "";
+  return ledger.resolved ? fmt::format("Resolved: {}{} is unexplained.", size, of_gap)
+                         : fmt::format("Not resolved: {}{} is unexplained, more than 5 %.", size, of_gap);
 }
 
 TextTable tabulate_parts(const Ledger& ledger, const LedgerTerm& term, size_t name_width) {
@@ -237,10 +218,11 @@ std::vector<Line> list_sides(const Ledger& ledger) {
     std::vector<std::string> facts;
     if (side->device) facts.push_back(*side->device);
     if (side->ranks > 1) facts.push_back(fmt::format("{} ranks", side->ranks));
-    if (side->steps > 0) facts.push_back(fmt::format("{} step{}", side->steps, side->steps == 1 ? "" : "s"));
+    if (side->steps > 0) facts.push_back(fmt::format("{} recorded step{}", side->steps, side->steps == 1 ? "" : "s"));
     const std::string interval =
-        side->low && side->high ? fmt::format(" [{} to {}]", figures.length(*side->low), figures.length(*side->high))
-                                : "";
+        side->low && side->high
+            ? fmt::format(" (95 % interval {} to {})", figures.length(*side->low), figures.length(*side->high))
+            : "";
     lines.push_back(
         {fmt::format("{}  {}: {} ms per step{}{}{}", letter, side->label, figures.length(side->step_seconds), interval,
                      facts.empty() ? "" : "; ", join(facts, ", ")),
@@ -260,7 +242,7 @@ WhyTables tabulate_why(const Ledger& ledger, bool all) {
   if (names_none) tables.causes.push_back({"No cause is named.", Tone::plain, ""});
   tables.remainder = {describe_remainder(ledger), ledger.resolved ? Tone::good : Tone::doubtful, ""};
   for (const std::string& note : ledger.notes) {
-    if (names_none && note == k_no_cause)
+    if (names_none && note.starts_with(k_no_cause))
       tables.causes.back().text = capitalized(note) + ".";
     else
       tables.notes.push_back({"note: " + note, Tone::plain, ""});

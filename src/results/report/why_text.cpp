@@ -14,7 +14,7 @@ void add_terms(const WhyTables& tables, Document& document) {
   table.rows.push_back(tables.total);
   document.push_back(make_table(std::move(table)));
   if (!tables.folded.empty())
-    document.push_back(make_lines({{"Small terms: " + join(tables.folded, ", ") + ".", Tone::faint, ""}}));
+    document.push_back(make_lines({{"Other terms: " + join(tables.folded, ", ") + ".", Tone::faint, ""}}));
 }
 
 void add_details(const Ledger& ledger, const WhyTables& tables, Document& document) {
@@ -24,7 +24,7 @@ void add_details(const Ledger& ledger, const WhyTables& tables, Document& docume
     document.push_back(make_table(tabulate_parts(ledger, *row.term, k_part_width)));
   }
   if (tables.classes.rows.empty()) return;
-  document.push_back(make_heading("Sums of durations by class; overlapping ones count in full"));
+  document.push_back(make_heading("Sum of durations by class of kernel; overlapping kernels count in full"));
   document.push_back(make_table(tables.classes));
 }
 
@@ -34,7 +34,7 @@ Document build_why(const Ledger& ledger, bool all) {
   const WhyTables tables = tabulate_why(ledger, all);
   Document document{make_title(describe_gap(ledger)), make_lines(list_sides(ledger))};
   add_terms(tables, document);
-  document.push_back(make_heading("Largest terms"));
+  document.push_back(make_heading("Causes"));
   document.push_back(make_lines(tables.causes));
   document.push_back(make_heading("Remainder"));
   std::vector<Line> lines{tables.remainder};

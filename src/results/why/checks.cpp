@@ -22,7 +22,7 @@ void check_ranks(const SideInput& input) {
   std::set<int64_t> seen;
   for (const logs::Trace& trace : input.ranks)
     if (trace.rank && !seen.insert(*trace.rank).second)
-      throw Error({fmt::format("two traces are of rank {}", *trace.rank), input.label, "give each rank's trace once"});
+      throw Error({fmt::format("two traces are of rank {}", *trace.rank), input.label, "name each rank's trace once"});
 }
 
 // Ranks of one run agree on how many they are.
@@ -42,7 +42,7 @@ void check_world(const SideInput& input) {
     if (trace.world_size && *trace.world_size > 1 && *trace.world_size != *input.result->training_config.num_gpus)
       throw Error({fmt::format("the trace is of a run of {} processes, the result of one on {} devices",
                                *trace.world_size, *input.result->training_config.num_gpus),
-                   input.label, "give the traces that were recorded in this run"});
+                   input.label, "name the traces that were recorded in this run"});
 }
 
 bool has_dimension(std::string_view shapes, double length) {
@@ -67,7 +67,7 @@ void check_width(const SideInput& input) {
       throw Error(
           {fmt::format("none of the {} matrix products of the trace has a dimension of {}, the hidden size of {}",
                        products, width, input.result->model_info.name),
-           input.label, "give the traces that were recorded in this run"});
+           input.label, "name the traces that were recorded in this run"});
   }
 }
 
@@ -120,7 +120,7 @@ double shared_shares(const std::map<KernelClass, double>& a, const std::map<Kern
 
 [[noreturn]] void refuse_models(const SideInput& a, const SideInput& b, const std::string& reason) {
   throw Error({"the two sides train different models: " + reason, a.label + " and " + b.label,
-               "give two runs of the same model; their batch, layout and machine may differ"});
+               "name two runs of the same model; batch size, parallelism and machine may differ"});
 }
 
 bool check_stated_models(const SideInput& a, const SideInput& b) {
@@ -166,7 +166,7 @@ void check_pieces(const logs::Trace& trace, const StepPieces& pieces, std::strin
     end->second = std::max(end->second, span.end);
   }
   if (static_cast<double>(overlap) > k_overlap_bound * static_cast<double>(total))
-    throw Error({fmt::format("work of one queue of the GPU overlaps for {}, {} of its time, which is impossible",
+    throw Error({fmt::format("work on one stream of the GPU overlaps for {} ({} of its time), which is impossible",
                              format_duration(static_cast<double>(overlap) / 1e9),
                              format_percent(static_cast<double>(overlap) / static_cast<double>(total))),
                  std::string(where), "record the trace again"});
@@ -177,15 +177,16 @@ void check_same_model(const SideInput& a, const SideInput& b, const Side& prepar
   const auto left = weights_of(prepared_a.work), right = weights_of(prepared_b.work);
   if (sum_of(left) > 0 && sum_of(right) > 0) {
     if (const double shared = share_of_same(left, right); shared < k_same_weights)
-      refuse_models(
-          a, b, fmt::format("{} of their products' time has weights of the same shapes", format_percent(shared, 0)));
+      refuse_models(a, b,
+                    fmt::format("only {} of the time of their products has weights of the same shapes",
+                                format_percent(shared, 0)));
     return;
   }
   const auto classes = classes_of(prepared_a.work), other_classes = classes_of(prepared_b.work);
   if (sum_of(classes) <= 0 || sum_of(other_classes) <= 0) return;
   if (const double shared = shared_shares(classes, other_classes); shared < k_same_classes)
-    refuse_models(a, b,
-                  fmt::format("by class of kernel, {} of their time is spent on the same", format_percent(shared, 0)));
+    refuse_models(
+        a, b, fmt::format("only {} of their time is spent in the same classes of kernels", format_percent(shared, 0)));
 }
 
 }  // namespace tprimat::results

@@ -101,10 +101,11 @@ struct LedgerSide {
         field("label", &S::label, "name of the side"), field("files", &S::files, "traces and results behind it"),
         field("device", &S::device, "name of the device"), field("ranks", &S::ranks, "ranks with a trace"),
         field("steps", &S::steps, "steps that the traces record"),
-        field("step_seconds", &S::step_seconds, "step that the ledger explains, s: unprofiled where it is known"),
+        field("step_seconds", &S::step_seconds,
+              "step that the ledger explains, s: without a profiler where a result states it"),
         field("ci95_low", &S::low, "lower end of its 95 % interval, s"), field("ci95_high", &S::high, "upper end, s"),
         field("recorded_step_seconds", &S::recorded_step_seconds, "mean of the recorded steps, s"),
-        field("scale", &S::scale, "factor from recorded to unprofiled steps"),
+        field("scale", &S::scale, "step without a profiler over the recorded step"),
         field("busy_seconds", &S::busy_seconds, "in which the device worked, s per recorded step"),
         field("idle_seconds", &S::idle_seconds, "in which it did not"),
         field("hidden_communication_seconds", &S::hidden_communication_seconds,
@@ -134,7 +135,7 @@ struct Ledger {
         field("ci95_low", &L::low, "lower end of the gap's 95 % interval; absent: too few steps"),
         field("ci95_high", &L::high, "upper end"), field("terms", &L::terms, "one per cause; they add up to the gap"),
         field("classes", &L::classes, "kernels of both sides by class"),
-        field("resolved", &L::resolved, "false: more than 5 % of the gap is not explained"),
+        field("resolved", &L::resolved, "false: more than 5 % of the gap is unexplained"),
         field("findings", &L::findings, "the largest terms as sentences with their remedies, largest first"),
         field("notes", &L::notes, "what to know before trusting the figures"));
   }

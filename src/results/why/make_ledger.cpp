@@ -49,8 +49,8 @@ std::string describe_settings(const SideInput& a, const SideInput& b) {
   };
   const auto number = [](const std::optional<int64_t>& value) { return value ? std::to_string(*value) : ""; };
   const TrainingConfig &left = a.result->training_config, &right = b.result->training_config;
-  add("global batch", number(left.global_batch_size), number(right.global_batch_size));
-  add("micro-batch", number(left.micro_batch_size), number(right.micro_batch_size));
+  add("global batch size", number(left.global_batch_size), number(right.global_batch_size));
+  add("micro-batch size", number(left.micro_batch_size), number(right.micro_batch_size));
   add("sequence length", number(left.sequence_length), number(right.sequence_length));
   add("recompute", left.recompute.value_or(""), right.recompute.value_or(""));
   add("precision", a.result->precision ? std::string(enum_name(*a.result->precision)) : "",
@@ -103,12 +103,12 @@ void note_intervals(Ledger& ledger, const Side& a, const Side& b) {
   for (const Side* side : {&a, &b}) {
     if (side->work.step_seconds.size() == 1)
       ledger.notes.push_back(
-          fmt::format("{}: one step is recorded, so the terms have no intervals", side->facts.label));
+          fmt::format("{}: only one step is recorded, so the terms have no intervals", side->facts.label));
     const double after = mean_of(side->work.after_mark);
     if (after > 0.1 * side->typical)
       ledger.notes.push_back(
-          fmt::format("{}: the device works on for {} per step after the last mark: the host runs ahead, and the marks "
-                      "are shorter than the device's steps",
+          fmt::format("{}: the device works for another {} per step after the last step ends on the host: the host "
+                      "runs ahead, and its steps are shorter than the device's",
                       side->facts.label, format_duration(after)));
     ledger.notes.insert(ledger.notes.end(), side->notes.begin(), side->notes.end());
   }
@@ -122,15 +122,14 @@ FindingBounds bounds_of(Ledger& ledger, const Side& a, const Side& b, const Work
   const auto stalls = [](const Side& side) { return mean_of(side.work.moment(Moment::stall)); };
   bounds.stalls = stalls(b) - stalls(a);
   if (std::abs(bounds.stalls) >= bounds.share_of_step * std::min(a.typical, b.typical))
-    ledger.notes.push_back(
-        fmt::format("operations stood still for {} per step in A and {} in B, because other programs ran",
-                    format_duration(stalls(a)), format_duration(stalls(b))));
+    ledger.notes.push_back(fmt::format("operations stalled for {} per step in A and {} in B because other programs ran",
+                                       format_duration(stalls(a)), format_duration(stalls(b))));
   if (!match.uniform_factor || std::abs(*match.uniform_factor - 1.0) < 0.02) return bounds;
   bounds.uniform = match.uniform_factor;
   ledger.notes.push_back(
-      fmt::format("operations of all kinds take {} times as long in B: its processor is {} or shared otherwise with "
-                  "other programs",
-                  format_significant(*match.uniform_factor, 3), *match.uniform_factor > 1 ? "slower" : "faster"));
+      fmt::format("operations of all kinds take {} times as long in B: its CPU is {}, or other programs take {} of it",
+                  format_significant(*match.uniform_factor, 3), *match.uniform_factor > 1 ? "slower" : "faster",
+                  *match.uniform_factor > 1 ? "more" : "less"));
   return bounds;
 }
 
@@ -151,9 +150,12 @@ Ledger make_ledger(const SideInput& a, const SideInput& b, std::span<const Produ
   ledger.classes = classes_of(left.work, right.work);
   close_ledger(ledger);
   note_intervals(ledger, left, right);
-  std::map<Cause, std::string> facts = further_facts(ledger, left, right, match, describe_settings(a, b));
+  const std::string settings = describe_settings(a, b);
+  std::map<Cause, std::string> facts = further_facts(ledger, left, right, match, settings);
   facts[Cause::products] = describe_rates(left, right, rates);
   write_sentences(ledger, facts, bounds_of(ledger, left, right, match));
+  if (!settings.empty() && ledger.term(Cause::work).sentence.empty())
+    ledger.notes.push_back("the settings differ:" + settings.substr(1));
   return ledger;
 }
 

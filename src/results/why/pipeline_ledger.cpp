@@ -19,9 +19,9 @@ struct Subject {
   Cause cause;
   std::string_view name, remedy;
 };
-constexpr Subject k_waiting{Cause::waiting, "Waiting of the pipeline",
-                            "see what stragglers cost: tprimat why FOLDER, one at a time"};
-constexpr Subject k_work{Cause::work, "Computations of the mean worker",
+constexpr Subject k_waiting{Cause::waiting, "waiting in the pipeline",
+                            "see the bubble and the stragglers of each side alone: tprimat why FOLDER"};
+constexpr Subject k_work{Cause::work, "work (computation of the mean worker)",
                          "compare the layers and micro-batches of the stages"};
 
 LedgerSide describe_side(const PipelineSide& side) {
@@ -51,14 +51,14 @@ void add_terms(Ledger& ledger, const PipelineReport& a, const PipelineReport& b)
 void add_finding(Ledger& ledger, const Subject& subject) {
   LedgerTerm& term = ledger.term(subject.cause);
   if (std::fabs(term.seconds) <= k_min_share * std::fabs(ledger.gap_seconds) || term.seconds == 0) return;
-  term.sentence = fmt::format("{}: {:+.1f} ms ({:.1f} to {:.1f} ms)", subject.name, term.seconds * 1e3,
-                              term.a_seconds * 1e3, term.b_seconds * 1e3);
-  if (!term.details.empty())
+  term.sentence = fmt::format("{}: {:+.1f} ms per step", subject.name, term.seconds * 1e3);
+  if (term.details.empty())
+    term.sentence += fmt::format("; {:.1f} ms in A, {:.1f} ms in B", term.a_seconds * 1e3, term.b_seconds * 1e3);
+  else
     term.sentence +=
-        fmt::format("; most of it {}, {:+.1f} ms", term.details.front().what, term.details.front().seconds * 1e3);
-  term.sentence += ".";
+        fmt::format("; mostly {}: {:+.1f} ms", term.details.front().what, term.details.front().seconds * 1e3);
   term.remedy = subject.remedy;
-  ledger.findings.push_back(term.sentence + " " + term.remedy);
+  ledger.findings.push_back(term.sentence + "; " + term.remedy);
 }
 
 }  // namespace
@@ -72,7 +72,7 @@ Ledger make_pipeline_ledger(const PipelineSide& a, const PipelineSide& b) {
   std::ranges::stable_sort(subjects, std::greater<>(),
                            [&](const Subject& each) { return std::fabs(ledger.term(each.cause).seconds); });
   for (const Subject& each : subjects) add_finding(ledger, each);
-  ledger.notes = {"the records state forward and backward computations alone: communication is part of waiting"};
+  ledger.notes = {"the records state only forward and backward computations: waiting includes communication"};
   return ledger;
 }
 

@@ -67,25 +67,26 @@ void find_causes(PipelineReport& report) {
   const double excess = found.no_delay_seconds - found.ideal_seconds;
   const bool notable = found.slowdown >= k_notable_slowdown;
   if (notable)
-    report.findings.push_back(fmt::format("Unequal durations make the step {} longer: {} of {}.",
+    report.findings.push_back(fmt::format("Unequal durations of the workers make the step {} longer: {} of {}.",
                                           format_percent(found.slowdown - 1), format_duration(excess),
                                           format_duration(found.no_delay_seconds)));
   if (notable && found.last_stage_share.value_or(0) >= k_notable_share)
     report.findings.push_back(
-        fmt::format("The last stage takes longer than the others: with an even one the step takes {}. Move layers from "
-                    "it to earlier stages, since it also computes the loss.",
+        fmt::format("The last stage takes longer than the others: if it were as fast, the step would take {}. Move "
+                    "layers from it to earlier stages: it also computes the loss.",
                     format_duration(found.without_last_stage_seconds)));
   const bool is_one_worker = report.replicas > 1 || report.findings.size() < 2;  // else it is the last stage
   if (notable && is_one_worker && found.slowest_workers_share.value_or(0) >= k_notable_share)
-    report.findings.push_back(fmt::format(
-        "Stage {} of replica {} is slow: with even durations there the step takes {}. Check that machine's clocks, "
-        "temperature and links (`tprimat doctor`).",
-        found.slowest.front().stage, found.slowest.front().dp_rank,
-        format_duration(found.without_slowest_workers_seconds)));
+    report.findings.push_back(
+        fmt::format("Stage {} of replica {} is slow: if it were as fast as the others, the step would take {}. Check "
+                    "that machine's "
+                    "clocks, temperature and links with tprimat doctor.",
+                    found.slowest.front().stage, found.slowest.front().dp_rank,
+                    format_duration(found.without_slowest_workers_seconds)));
   if (report.balanced_bubble >= 0.1 && report.stages > 1)
     report.findings.push_back(fmt::format(
-        "With equally fast workers the bubble of {} micro-batches on {} stages would be {}; more micro-batches "
-        "or virtual stages shrink it.",
+        "With equally fast workers, the bubble of {} micro-batches on {} stages would be {}. Use more micro-batches "
+        "or virtual stages.",
         report.micro_batches, report.stages, format_percent(report.balanced_bubble)));
 }
 
@@ -105,7 +106,7 @@ PipelineReport report_pipeline(const PipelineReplay& pipeline) {
   report.balanced_bubble = find_balanced_bubble(pipeline, report.stragglers.ideal_seconds, report.workers.size());
   if (std::fabs(report.stragglers.replay_error()) > k_notable_error)
     report.notes.push_back(fmt::format(
-        "the replay of the recorded operations takes {} where the step took {}: the rest are delays of the host and "
+        "the replay of the recorded operations takes {}, the step took {}: the rest is delays of the host and "
         "operations that are not recorded",
         format_duration(report.stragglers.no_delay_seconds), format_duration(report.step_seconds)));
   find_causes(report);

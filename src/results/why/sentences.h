@@ -10,12 +10,14 @@
 
 namespace tprimat::results {
 
-// The note of a ledger without a finding.
-inline constexpr std::string_view k_no_cause =
-    "no cause is named: neither the gap nor a term exceeds what the steps' own variation explains";
+// How the note of a ledger without a finding begins.
+inline constexpr std::string_view k_no_cause = "no cause is named";
 
-// Begins the name of idle time whose reason is not recorded.
-inline constexpr std::string_view k_bare_idle = "idle, the ";
+// What a term is called in tables, charts and sentences: "matrix products".
+std::string_view cause_title(Cause cause);
+
+// The name of idle time whose reason is not recorded.
+inline constexpr std::string_view k_bare_idle = "idle for a reason that the trace lacks";
 
 // How large a term must be to be a finding.
 struct FindingBounds {

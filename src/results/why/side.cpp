@@ -11,6 +11,7 @@
 #include "stats/descriptive.h"
 #include "stats/mean_estimate.h"
 #include "text/format.h"
+#include "trace/trace_summary.h"
 #include "why/checks.h"
 #include "why/term_series.h"
 
@@ -84,13 +85,13 @@ void check_scale(const SideInput& input, double recorded, const SteadySteps& ste
   const double ratio = recorded / steady.typical;
   if (ratio > 1.0 / (1.0 + bound) && ratio < 1.0 + bound) return;
   throw Error(
-      {fmt::format("the recorded steps take {}, the run's other steps {}: {} {} is beyond the {} that a profiler "
+      {fmt::format("the recorded steps take {}, the measured ones {}: {} {} is beyond the {} that a profiler "
                    "and the run's own variation explain",
                    format_duration(recorded), format_duration(steady.typical), format_percent(std::abs(ratio - 1.0)),
                    ratio > 1 ? "more" : "less", format_percent(bound, 0)),
        input.label,
-       ratio > 1 ? "record fewer things, or give the traces without the result"
-                 : "give the traces that were recorded in this run"});
+       ratio > 1 ? "record without stacks and memory, or name the traces instead of the result"
+                 : "name the traces that were recorded in this run"});
 }
 
 // With two ranks the one that waits more, else the one with the median of own work; ranks without waiting: the first.
@@ -126,7 +127,7 @@ void set_interval(Side& side, const std::optional<SteadySteps>& steady, const st
 
 std::string device_name(const SideInput& input, const logs::Trace& trace) {
   if (const auto device = busiest_device(trace))
-    if (const auto found = trace.device_names.find(*device); found != trace.device_names.end()) return found->second;
+    if (const auto name = logs::device_name(trace, *device)) return *name;
   return input.result ? input.result->gpu_info.device_name : "";
 }
 
@@ -146,9 +147,9 @@ void apply_times(Side& side, const SideInput& input) {
     side.facts.scale = steady->typical / recorded_typical;
     scale_work(side.work, *side.facts.scale);
     if (std::abs(*side.facts.scale - 1.0) >= 0.01)
-      side.notes.push_back(fmt::format("{}: the recorded steps take {} {} than the unprofiled ones; they are scaled",
-                                       input.label, format_percent(std::abs(1.0 / *side.facts.scale - 1.0)),
-                                       *side.facts.scale < 1.0 ? "more" : "less"));
+      side.notes.push_back(fmt::format(
+          "{}: the recorded steps take {} {} time than the measured ones, and are scaled to them", input.label,
+          format_percent(std::abs(1.0 / *side.facts.scale - 1.0)), *side.facts.scale < 1.0 ? "more" : "less"));
   } else {
     side.slow_steps = outliers.size();
   }

@@ -5,6 +5,7 @@
 
 #include "stats/descriptive.h"
 #include "stats/log_ratio.h"
+#include "why/sentences.h"
 
 namespace tprimat::results {
 namespace {
@@ -35,15 +36,14 @@ class TermAdder {
     for (const WorkShare& share : match.shares) add_share(share);
     add_moments(Moment::waiting, Cause::waiting, "waiting in collectives");
     add_moments(Moment::data, Cause::data, "waiting for input");
-    add_moments(Moment::synchronisation, Cause::synchronisation,
-                "waits for the device, copies from the host, allocation");
-    add_moments(Moment::host, Cause::launch, "host, gaps of more than 1 ms");
-    add_moments(Moment::first, Cause::launch, "host before the first work of a step");
-    add_moments(Moment::last, Cause::launch, "host after the last work of a step");
-    add_moments(Moment::stall, Cause::outliers, "operations that stood still: other programs ran");
+    add_moments(Moment::synchronisation, Cause::synchronisation, "waiting for the device, copies, allocation");
+    add_moments(Moment::host, Cause::launch, "gaps of the host of more than 1 ms");
+    add_moments(Moment::first, Cause::launch, "host before the first operation of a step");
+    add_moments(Moment::last, Cause::launch, "host after the last operation of a step");
+    add_moments(Moment::stall, Cause::outliers, "stalled operations: other programs ran");
     add_moments(Moment::collection, Cause::launch, "garbage collection");
-    add_moments(Moment::latency, Cause::launch, "device, launched but not begun");
-    add_moments(Moment::idle, Cause::launch, "idle, the trace does not tell why");
+    add_moments(Moment::latency, Cause::launch, "kernels launched but not started");
+    add_moments(Moment::idle, Cause::launch, std::string(k_bare_idle));
     add_after_mark();
     for (TermSeries& term : terms_) term.details = largest_details(std::move(term.details));
     return std::move(terms_);
@@ -106,7 +106,7 @@ class TermAdder {
         share.gap_cause == Cause::micro_batches || (b != nullptr ? b : a)->key.phase == logs::Phase::recompute;
     add_gaps(share.gap_cause, &WorkRow::gap_seconds, share, "host and launch before each operation");
     add_gaps(repeats ? share.gap_cause : Cause::launch, &WorkRow::long_seconds, share,
-             "host, more than 1 ms before " + describe(share));
+             "host gap of more than 1 ms before " + describe(share));
   }
 
   void add_gaps(Cause cause, std::vector<double> WorkRow::*series, const WorkShare& share, const std::string& launch) {
@@ -127,7 +127,7 @@ class TermAdder {
     add_series(cause, what, a_.work.moment(moment), b_.work.moment(moment), 1.0);
   }
   void add_after_mark() {
-    add_series(Cause::launch, "work of the device after the step's mark", a_.work.after_mark, b_.work.after_mark, -1.0);
+    add_series(Cause::launch, "work of the device after the step's end", a_.work.after_mark, b_.work.after_mark, -1.0);
   }
 
   void add_series(Cause cause, const std::string& what, const std::vector<double>& a, const std::vector<double>& b,

@@ -27,7 +27,8 @@ bool computes(KernelClass kernel_class) {
 Totals totals_of(const TotalsInput& input) {
   const logs::Timeline& timeline = input.totals.timeline;
   if (!timeline.span_seconds || !timeline.compute_seconds)
-    throw Error({"the report states no total and computation time", input.label, "give a report with gpu_timeline"});
+    throw Error(
+        {"the report lacks the total time or the computation time", input.label, "give a report with gpu_timeline"});
   Totals totals;
   totals.span = *timeline.span_seconds, totals.compute = *timeline.compute_seconds;
   totals.communication = timeline.exposed_communication_seconds.value_or(0.0);
@@ -51,11 +52,11 @@ class TotalsLedger {
     add_compute();
     add(Cause::communication, "exposed communication", left_.communication, right_.communication);
     add(Cause::memory_bound, "exposed copies", left_.copy, right_.copy);
-    add(Cause::launch, "idle, the report does not tell why", left_.idle, right_.idle);
+    add(Cause::launch, "idle for a reason that the report lacks", left_.idle, right_.idle);
     add_details();
     close_ledger(ledger_);
     ledger_.notes.emplace_back(
-        "the reports state sums of whole recordings: seconds are of these, and there are no intervals");
+        "the reports state sums over whole recordings: a step here is a whole recording, without intervals");
     write_sentences(ledger_);
     return std::move(ledger_);
   }
@@ -101,7 +102,7 @@ class TotalsLedger {
     std::vector<LedgerDetail> details;
     for (const auto& [call, pair] : calls) {
       LedgerDetail detail;
-      detail.what = fmt::format("{} of {} over {} ranks, hidden parts included", call.operation,
+      detail.what = fmt::format("{} of {} over {} ranks, hidden part included", call.operation,
                                 format_si(static_cast<double>(call.bytes), "B"), call.group_size);
       if (pair.a != nullptr)
         detail.a_seconds = pair.a->total_seconds, detail.a_calls = static_cast<double>(pair.a->calls);

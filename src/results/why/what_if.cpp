@@ -116,7 +116,7 @@ class TraceChange {
       cannot(change, "needs products whose shapes and number format the trace states and the probe measured",
              "record with record_shapes=True, as tprimat run --profile-steps does, and probe that format");
     if (known < 0.99 * all)
-      answer.note = fmt::format("{} of the products' time has no shapes or measured format, and stays",
+      answer.note = fmt::format("unchanged: {} of the products' time, without shapes or a measured format",
                                 format_percent(1 - known / all));
   }
 
@@ -184,17 +184,22 @@ void change_pipeline(const PipelineReplay& pipeline, const WhatIf& change, std::
   switch (change.target) {
     case WhatIfTarget::products:
       if (!change.factor)
-        cannot(change, "needs shapes, which a pipeline's operations have not", "give a factor: products=0.8x");
-      answer.note = "scales forward and backward computations, of which a pipeline's record tells no parts";
+        cannot(change, "needs shapes, and a pipeline's operations have none", "give a factor: products=0.8x");
+      answer.note = "scales whole forward and backward computations: the records do not split them";
       return scale(false, *change.factor);
     case WhatIfTarget::communication: return scale(true, *change.factor);
     case WhatIfTarget::overlap: return scale(true, 0);
     case WhatIfTarget::slowest_rank: return even_out_slowest(pipeline, durations, answer);
     case WhatIfTarget::launch:
-      if (*change.factor != 0) cannot(change, "is not known of a pipeline", "give launch=0");
+      if (*change.factor != 0) cannot(change, "does not apply to a pipeline", "give launch=0");
       return;  // the replay has no delays of the host
-    default: cannot(change, "is not known of a pipeline, whose operations are whole computations", "give traces");
+    default: cannot(change, "does not apply to a pipeline: its operations are whole computations", "name traces");
   }
+}
+
+// "+1.2 %"; zero has no sign.
+std::string change_text(double change) {
+  return std::abs(change) < 0.0005 ? "0.0 %" : fmt::format("{:+.1f} %", 100 * change);
 }
 
 }  // namespace
@@ -245,15 +250,14 @@ WhatIfReport answer_what_if(const PipelineReplay& pipeline, std::span<const What
 }
 
 std::string render_what_if(const WhatIfReport& report) {
-  std::string text = fmt::format("Step as recorded: {}; replayed with unchanged durations: {} ({:+.1f} %)\n",
+  std::string text = fmt::format("Step as recorded: {}; replayed with unchanged durations: {} ({})\n",
                                  format_duration(report.measured_seconds), format_duration(report.replayed_seconds),
-                                 100 * report.replay_error);
-  TextTable table{{"what if", "step", "saved", "", "note"}, {}, {1, 2, 3}};
+                                 change_text(report.replay_error));
+  TextTable table{{"what if", "step", "saved", "change", "note"}, {}, {1, 2, 3}};
   for (const WhatIfAnswer& answer : report.answers)
     table.rows.push_back({answer.change, format_duration(answer.step_seconds),
                           (answer.saved_seconds < 0 ? "-" : "") + format_duration(std::abs(answer.saved_seconds)),
-                          fmt::format("{:+.1f} %", 100 * (answer.step_seconds / report.measured_seconds - 1)),
-                          answer.note});
+                          change_text(answer.step_seconds / report.measured_seconds - 1), answer.note});
   return text + "\n" + render_text(table);
 }
 

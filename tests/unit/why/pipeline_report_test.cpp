@@ -23,8 +23,8 @@ TEST(PipelineReport, HasTheBubbleOfTheSchedule) {
   EXPECT_DOUBLE_EQ(report.workers[5].forward_seconds, 12);
   ASSERT_EQ(report.findings.size(), 1u);
   EXPECT_EQ(report.findings[0],
-            "With equally fast workers the bubble of 12 micro-batches on 4 stages would be 20.0 %; more micro-batches "
-            "or virtual stages shrink it.");
+            "With equally fast workers, the bubble of 12 micro-batches on 4 stages would be 20.0 %. Use more "
+            "micro-batches or virtual stages.");
 }
 
 TEST(PipelineReport, NamesTheSlowWorker) {

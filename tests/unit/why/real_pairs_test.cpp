@@ -70,7 +70,7 @@ TEST_F(RealPairs, TimesformersHostIsLater) {
   EXPECT_NEAR(milliseconds(ledger, Cause::launch), 46.3, 0.5);
   EXPECT_NEAR(class_milliseconds(ledger, KernelClass::softmax), -26.925, 0.05);
   const auto& details = ledger.terms[static_cast<size_t>(Cause::launch)].details;
-  EXPECT_EQ(details.front().what, "host before the first work of a step");
+  EXPECT_EQ(details.front().what, "host before the first operation of a step");
   EXPECT_NEAR(details.front().seconds * 1e3, 50.6, 0.6);
 }
 
@@ -80,7 +80,7 @@ TEST_F(RealPairs, VisionTransformerIsLaunchBound) {
   EXPECT_LT(milliseconds(ledger, Cause::launch), -0.7);
   EXPECT_GT(ledger.terms[static_cast<size_t>(Cause::launch)].a_seconds, 0.75 * ledger.a.step_seconds);
   ASSERT_FALSE(ledger.findings.empty());
-  EXPECT_TRUE(ledger.findings[0].starts_with("idle device")) << ledger.findings[0];
+  EXPECT_TRUE(ledger.findings[0].starts_with("launch gaps")) << ledger.findings[0];
 }
 
 TEST_F(RealPairs, ResnetWaitsForInput) {
@@ -90,7 +90,7 @@ TEST_F(RealPairs, ResnetWaitsForInput) {
   EXPECT_NEAR(milliseconds(ledger, Cause::products), 0.563, 0.05);
   EXPECT_LT(milliseconds(ledger, Cause::data), -34.0);
   ASSERT_FALSE(ledger.findings.empty());
-  EXPECT_TRUE(ledger.findings[0].starts_with("waiting for input")) << ledger.findings[0];
+  EXPECT_TRUE(ledger.findings[0].starts_with("input data")) << ledger.findings[0];
 }
 
 TEST_F(RealPairs, DlrmHasSeveralCauses) {

@@ -61,7 +61,7 @@ TEST(Refusals, StepsThatOverlap) {
 TEST(Refusals, DoctoredDurations) {
   logs::Trace trace = sample_trace(sample_step());
   for (logs::GpuEvent& event : trace.events) event.span.end += event.span.length();
-  expect_refused(side("A"), side("B", trace), "of one queue of the GPU overlaps");
+  expect_refused(side("A"), side("B", trace), "on one stream of the GPU overlaps");
 }
 
 TEST(Refusals, TheSameRankTwice) {

@@ -82,7 +82,9 @@ std::string describe_panel(const Panel& panel) {
   if (panel.bars.size() <= k_max_bars && panel.bars.size() == panel.bar_names.size())
     for (size_t i = 0; i < panel.bars.size(); ++i) parts.push_back(panel.bar_names[i].name + " " + panel.bars[i].label);
   for (const KeyEntry& entry : panel.key) parts.push_back(entry.name);
-  return panel.title + (parts.empty() ? "" : ": " + join(parts, ", "));
+  const std::string axis = panel.y.title + (panel.y.unit.empty() ? "" : ", " + panel.y.unit);
+  const std::string& title = panel.title.empty() ? axis : panel.title;
+  return title + (parts.empty() || title.empty() ? "" : ": ") + join(parts, ", ");
 }
 
 }  // namespace
@@ -105,7 +107,8 @@ Drawing lay_out(const Picture& picture) {
   }
   drawing.height = std::ceil(y + k_margin);
   drawing.title = join(titles, ", ");
-  drawing.description = join(sentences, "; ");
+  for (const std::string& each : sentences)
+    drawing.description += (drawing.description.empty() ? "" : drawing.description.ends_with('.') ? " " : "; ") + each;
   return drawing;
 }
 
