@@ -199,7 +199,7 @@ struct BackwardBuffers {
   bf16* dscores;                                   // 64×64, a row per query
   bf16 *power_pairs, *dscore_pairs;                // panels of 64 keys: the pairs of two queries side by side
   float *scores, *dpowers, *dqueries;              // of one tile
-  float* turned;                                   // a tile on its way from columns to rows
+  float* transposed;                               // a tile on its way from columns to rows
   float *dkeys, *dvalues;  // of the group: in each tile of 64 keys, a row per element of the head
 };
 
@@ -211,7 +211,7 @@ BackwardBuffers prepare_backward(const AttentionTiles& t, const HeadGroup& group
   for (bf16** buffer : {&b.queries_by_dim, &b.doutput_by_dim}) *buffer = take_bf16(scratch, tile);
   for (bf16** buffer : {&b.dscores, &b.power_pairs, &b.dscore_pairs}) *buffer = take_bf16(scratch, square);
   for (float** buffer : {&b.scores, &b.dpowers}) *buffer = scratch.take(square);
-  for (float** buffer : {&b.dqueries, &b.turned}) *buffer = scratch.take(tile);
+  for (float** buffer : {&b.dqueries, &b.transposed}) *buffer = scratch.take(tile);
   for (float** buffer : {&b.dkeys, &b.dvalues}) {
     *buffer = scratch.take(whole);
     std::fill(*buffer, *buffer + whole, 0.0f);
@@ -309,15 +309,15 @@ void backward_queries(const AttentionTiles& t, const HeadGroup& group, const Att
 }
 
 // A tile of `rows` rows and 64 columns becomes one of 64 rows.
-TPRIMAT_AVX512_BF16 void turn_tile(float* tile, int64_t rows, float* turned) {
+TPRIMAT_AVX512_BF16 void transpose_tile(float* tile, int64_t rows, float* transposed) {
   for (int64_t row = 0; row < rows; row += k_lanes)
     for (int64_t col = 0; col < k_tile; col += k_lanes) {
       __m512i block[k_lanes];
       for (int64_t i = 0; i < k_lanes; ++i) block[i] = _mm512_loadu_si512(tile + (row + i) * k_tile + col);
       transpose(block);
-      for (int64_t i = 0; i < k_lanes; ++i) _mm512_storeu_si512(turned + (col + i) * rows + row, block[i]);
+      for (int64_t i = 0; i < k_lanes; ++i) _mm512_storeu_si512(transposed + (col + i) * rows + row, block[i]);
     }
-  std::copy_n(turned, rows * k_tile, tile);
+  std::copy_n(transposed, rows * k_tile, tile);
 }
 
 void backward_group(const AttentionTiles& t, const HeadGroup& group, const AttentionGradient<bf16>& g) {
@@ -326,7 +326,7 @@ void backward_group(const AttentionTiles& t, const HeadGroup& group, const Atten
   t.visit_queries(group, [&](int64_t head, int64_t tile) { backward_queries(t, group, g, {head, tile}, b); });
   const int64_t whole = t.key_length() * t.width;
   for (float* gradient : {b.dkeys, b.dvalues})
-    for (int64_t at = 0; at < whole; at += k_tile * t.width) turn_tile(gradient + at, t.width, b.turned);
+    for (int64_t at = 0; at < whole; at += k_tile * t.width) transpose_tile(gradient + at, t.width, b.transposed);
   const auto put_by = [&](float factor) {
     return [&t, &g, factor](const float* from, bf16* to) { narrow_row(t, from, factor, g.accumulate, to); };
   };
