@@ -131,10 +131,8 @@ const bf16* pack_block(const Bf16Share<C>& share, Side side, int64_t line, int64
   return panels;
 }
 
-}  // namespace
-
 template <class C>
-void multiply_share_by_amx(const Bf16Share<C>& share) {
+void multiply_blocks(const Bf16Share<C>& share) {
   const bool by_rows = share.left.count >= share.right.count;
   const Side own = by_rows ? Side::left : Side::right, shared = by_rows ? Side::right : Side::left;
   const auto is_plain = [&](Side side) { return side == Side::left && has_whole_tiles(share); };
@@ -144,6 +142,13 @@ void multiply_share_by_amx(const Bf16Share<C>& share) {
     const int64_t first = index * lines, count = std::min(lines, all - first);
     multiply_block(share, {own, first, is_plain(own) ? nullptr : pack_block(share, own, first, count)}, count, other);
   });
+}
+
+}  // namespace
+
+template <class C>
+void multiply_share_by_amx(const Bf16Share<C>& share) {
+  multiply_blocks(share);
 }
 
 }  // namespace tprimat::engine
