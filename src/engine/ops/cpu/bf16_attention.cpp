@@ -122,12 +122,16 @@ TPRIMAT_AVX512_BF16 void fold_scores(const AttentionTiles& t, const ForwardBuffe
     top = _mm512_mask_max_ps(top, visible.lanes[i], top, _mm512_loadu_ps(scores + i * k_lanes));
   const float largest = std::max(row.largest, _mm512_reduce_max_ps(top) * scale);
   __m512 sum = _mm512_setzero_ps();
-  for (size_t i = 0; i < visible.lanes.size(); ++i) {
+  const auto power_of = [&](size_t i) TPRIMAT_AVX512_BF16 {
     const __m512 score = _mm512_loadu_ps(scores + i * k_lanes);
     const __m512 scaled = _mm512_fmsub_ps(score, _mm512_set1_ps(scale), _mm512_set1_ps(largest));
-    const __m512 power = _mm512_maskz_mov_ps(visible.lanes[i], exponential(scaled));
-    sum = _mm512_add_ps(sum, power);
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(powers + i * k_lanes), narrow(power));
+    return _mm512_maskz_mov_ps(visible.lanes[i], exponential(scaled));
+  };
+  for (size_t i = 0; i < visible.lanes.size(); i += 2) {
+    const __m512 low = power_of(i), high = power_of(i + 1);
+    sum = _mm512_add_ps(sum, _mm512_add_ps(low, high));
+    // As a tile reads it: a load waits for what two stores left.
+    _mm512_storeu_si512(powers + i * k_lanes, reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(high, low)));
   }
   if (largest == row.largest) {
     row.sum += _mm512_reduce_add_ps(sum);  // nothing where the query sees none of the keys
