@@ -36,17 +36,27 @@ std::optional<ProductFormat> format_of(Precision precision) {
 
 bool is_slower(const GemmRate& a, const GemmRate& b) { return a.flops_per_second < b.flops_per_second; }
 
-// The faster of oneDNN and the trainer's own product, so that a training is not held against a slow peak.
+Measured measure_product(Product& product) {
+  return measure(k_gemm_rule, thread_count(), [&] { product.run(); });
+}
+
+GemmRate rate_of(const ProductShape& shape, const Measured& measured) {
+  return {shape.name, shape.pass, shape.m, shape.n, shape.k, shape.flops() / measured.fastest_seconds, measured};
+}
+
 GemmRate measure_shape(const ProductShape& shape, ProductFormat format) {
-  const auto measure_one = [](Product& product) {
-    return measure(k_gemm_rule, thread_count(), [&] { product.run(); });
-  };
   const auto product = make_product(shape, format);
   CHECK(product != nullptr);
-  Measured measured = measure_one(*product);
-  if (const auto own = make_own_product(shape, format))
-    if (const Measured mine = measure_one(*own); mine.fastest_seconds < measured.fastest_seconds) measured = mine;
-  return {shape.name, shape.pass, shape.m, shape.n, shape.k, shape.flops() / measured.fastest_seconds, measured};
+  return rate_of(shape, measure_product(*product));
+}
+
+// The trainer's own product of that shape takes the place of oneDNN's where it is faster, so that a training is not
+// held against a slow peak.
+void try_own_product(const ProductShape& shape, ProductFormat format, GemmRate& rate) {
+  const auto own = make_own_product(shape, format);
+  if (own == nullptr) return;
+  const GemmRate mine = rate_of(shape, measure_product(*own));
+  if (is_slower(rate, mine)) rate = mine;
 }
 
 std::string describe_rule(size_t shapes, const GemmRate& best) {
@@ -88,6 +98,7 @@ std::optional<GemmPeak> measure_products(const std::vector<ProductShape>& shapes
   peak.precision = format;
   for (const ProductShape& shape : shapes) peak.shapes.push_back(measure_shape(shape, format));
   const auto best = std::max_element(peak.shapes.begin(), peak.shapes.end(), is_slower);
+  try_own_product(shapes[static_cast<size_t>(best - peak.shapes.begin())], format, *best);
   peak.flops_per_second = best->flops_per_second;
   peak.cpu_share = best->measured.cpu_share;
   peak.how = describe_rule(shapes.size(), *best);

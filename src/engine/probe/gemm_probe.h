@@ -14,9 +14,9 @@
 
 namespace tprimat::engine {
 
-// Measures square and Transformer-like products for about two seconds: oneDNN with weights packed beforehand, and the
-// trainer's own where it has one, on normal random data, warm, by the rule in measuring.h. The peak is the fastest
-// window of either. `threads` 0 means all that this
+// Measures square and Transformer-like products for about two seconds: oneDNN with weights packed beforehand, on
+// normal random data, warm, by the rule in measuring.h; of the fastest shape also the trainer's own product, if it has
+// one. The peak is the fastest window. `threads` 0 means all that this
 // process may use; the thread count of the whole process is set to it. Nothing for a format that this CPU has no
 // instructions for. Throws Error when memory runs out.
 std::optional<GemmPeak> measure_gemm_peak(ProductFormat format, int threads);
