@@ -7,7 +7,8 @@ TRAINER is injected_trainer, SLOW_SOCKETS the library of slow_sockets.cpp. A pai
 with one cause inside, one after the other. By the medians of the pairs, the term of the cause holds at least 80 % of the
 injected time, the others together less than 10 %; the remainder is at most 5 % of the gap for all causes but one, which
 the ledger calls unresolved. Pairs of equal trainings have no cause. Without --whole: three causes of the native trainer,
-three pairs each. Exit status: 0 all holds, 1 something does not.
+three pairs each, and what equal trainings of one machine differ by, which other programs decide, is allowed on top: the
+steps of the A of all pairs. Exit status: 0 all holds, 1 something does not.
 """
 
 import argparse
@@ -35,6 +36,7 @@ class Explained:
     """One pair: seconds per step."""
 
     injected: float
+    plain: float  # the step of A, which is the same training in every pair
     gap: float
     terms: dict
     resolved: bool
@@ -77,7 +79,7 @@ def pair(programs, framework, cause, folder):
     total = sum(terms.values())
     assert abs(total - ledger["gap_seconds"]) <= 1e-9 + 1e-6 * abs(total), f"terms add up to {total}, not {ledger['gap_seconds']}"
     injected = b.injected_seconds - a.injected_seconds if cause.reported else b.step_seconds - a.step_seconds
-    return Explained(injected, ledger["gap_seconds"], terms, ledger["resolved"], named_terms(ledger))
+    return Explained(injected, a.step_seconds, ledger["gap_seconds"], terms, ledger["resolved"], named_terms(ledger))
 
 
 def median(pairs, figure):
@@ -103,12 +105,17 @@ class Row:
         return (f"{self.framework:<8} {self.cause.name:<14} {injected:>8.2f} {gap:>8.2f}  {'+'.join(self.cause.terms):<16} "
                 f"{term:>8.2f} {share:>7.1%} {others:>+7.1%} {remainder:>+9.1%}  {len(self.pairs)}")
 
-    def problems(self):
+    def noise(self):
+        """Of the injected time, what the machine's own changes between pairs may add to a term or take from it."""
+        plain = [p.plain for p in self.pairs]
+        return (max(plain) - min(plain)) / median(self.pairs, lambda p: p.injected)
+
+    def problems(self, is_strict):
         share, others, _ = self.figures()
-        where = f"{self.framework}, {self.cause.name}"
-        if share < MIN_SHARE:
+        where, noise = f"{self.framework}, {self.cause.name}", 0 if is_strict else self.noise()
+        if share < MIN_SHARE - noise:
             yield f"{where}: the term holds {share:.1%} of the injected time"
-        if abs(others) >= MAX_OTHERS:
+        if abs(others) >= MAX_OTHERS + noise:
             yield f"{where}: the other terms move by {others:+.1%} of it: {self.longest_others()}"
 
     def longest_others(self):
@@ -133,7 +140,7 @@ def check_remainders(framework, rows):
         yield f"{framework}: {', '.join(row.cause.name for row in open_rows)} leave more than {MAX_REMAINDER:.0%} unexplained"
 
 
-def measure(programs, framework, chosen, pairs, folder):
+def measure(programs, framework, chosen, pairs, folder, is_strict):
     rows = []
     for cause in chosen:
         done = []
@@ -141,7 +148,7 @@ def measure(programs, framework, chosen, pairs, folder):
             done.append(pair(programs, framework, cause, folder / f"{framework}_{cause.name.replace(' ', '_')}_{number}"))
         rows.append(Row(framework, cause, done))
         print(rows[-1].line(), flush=True)
-    yield from (problem for row in rows for problem in row.problems())
+    yield from (problem for row in rows for problem in row.problems(is_strict))
     yield from check_remainders(framework, rows)
 
 
@@ -170,7 +177,8 @@ def check_framework(arguments, programs, framework, folder):
     known = causes.NATIVE if framework == "native" else causes.TORCH
     names = arguments.cause or ([cause.name for cause in known] + ["equal"] if arguments.whole else QUICK)
     pairs = arguments.pairs or (PAIRS if arguments.whole else QUICK_PAIRS)
-    problems = list(measure(programs, framework, [cause for cause in known if cause.name in names], pairs, folder))
+    chosen = [cause for cause in known if cause.name in names]
+    problems = list(measure(programs, framework, chosen, pairs, folder, arguments.whole))
     if "equal" in names:
         problems += check_equal(programs, framework, arguments.pairs or EQUAL_PAIRS, folder)
     return problems
