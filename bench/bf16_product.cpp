@@ -123,8 +123,8 @@ void measure(const Shape& s, int rounds) {
 int main(int argc, char** argv) {
   using namespace tprimat;
   // OpenMP's threads, which oneDNN uses, would spin after each product and take a processor from ours.
-  if (setenv("OMP_WAIT_POLICY", "passive", 0) == 0 && std::getenv("TPRIMAT_BENCH_STARTED") == nullptr) {
-    setenv("TPRIMAT_BENCH_STARTED", "1", 1);
+  if (std::getenv("OMP_WAIT_POLICY") == nullptr) {
+    setenv("OMP_WAIT_POLICY", "passive", 1);
     execv("/proc/self/exe", argv);  // the library reads it once, when it is loaded
   }
   if (!engine::has_bf16_pairs())

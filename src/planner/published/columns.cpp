@@ -113,7 +113,7 @@ const std::vector<PublishedColumn>& published_reaches() {
       {"public repository", "a file of a public repository, or a public discussion"},
       {"arXiv", "a paper"},
       {"pull request", "a pull request, whose branch may be deleted"},
-      {"issue", "a thread of an issue"},
+      {"discussion", "a public thread of a project's users"},
       {"draft", "a branch that its project has not published; figures may change"},
       {"personal report", "one person's measurements, not confirmed by others"}};
   return reaches;
@@ -125,11 +125,14 @@ std::string source_link(const PublishedRow& row) {
   const std::string_view first = std::string_view(source).substr(0, blank);
   const std::string_view rest = trim_blanks(std::string_view(source).substr(blank));
   if (first == "arXiv") return fmt::format("https://arxiv.org/abs/{}", rest.substr(0, rest.find(' ')));
-  if (!is_repository(first)) return "";
+  const size_t hash = first.find('#');  // "ROCm/TransformerEngine#79"
+  if (!is_repository(first.substr(0, hash))) return "";
+  if (hash != first.npos)
+    return fmt::format("https://github.com/{}/issues/{}", first.substr(0, hash), first.substr(hash + 1));
   struct Thread {
     std::string_view word, folder;
   };
-  for (const Thread& thread : {Thread{"issue ", "issues"}, {"pull request ", "pull"}, {"discussion ", "discussions"}})
+  for (const Thread& thread : {Thread{"pull request ", "pull"}, {"discussion ", "discussions"}})
     if (rest.starts_with(thread.word))
       return fmt::format("https://github.com/{}/{}/{}", first, thread.folder, rest.substr(thread.word.size()));
   return file_link(first, rest, row.cell("commit"));

@@ -19,7 +19,7 @@ const std::vector<PublishedColumn>& published_columns();
 const std::vector<PublishedColumn>& published_readings();
 const std::vector<PublishedColumn>& published_reaches();
 
-// The address of a row's source: the file at its commit, the paper, the issue, the pull request. Empty for a source
+// The address of a row's source: the file at its commit, the paper, the thread, the pull request. Empty for a source
 // that names none of these.
 std::string source_link(const PublishedRow& row);
 

@@ -148,7 +148,7 @@ TEST(SourceLink, OpensFilesPapersAndThreads) {
             "https://github.com/a/b/blob/HEAD/x.md?plain=1#L12");
   EXPECT_EQ(source_link(row_from("a/b x.png, figure 7", "067f987")), "https://github.com/a/b/blob/067f987/x.png");
   EXPECT_EQ(source_link(row_from("a/b pull request 55", "2025")), "https://github.com/a/b/pull/55");
-  EXPECT_EQ(source_link(row_from("a/b issue 78", "2024")), "https://github.com/a/b/issues/78");
+  EXPECT_EQ(source_link(row_from("a/b#78", "2024")), "https://github.com/a/b/issues/78");
   EXPECT_EQ(source_link(row_from("a/b discussion 481", "2024")), "https://github.com/a/b/discussions/481");
   EXPECT_EQ(source_link(row_from("somebody's notes", "")), "");
   EXPECT_EQ(source_link(row_from("", "")), "");
