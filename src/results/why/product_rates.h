@@ -29,8 +29,8 @@ std::optional<double> nearest_rate(std::span<const ProductRate> rates, std::stri
 // The number format of a product: "[8192,4096] [4096,4096] bf16" -> "bf16"; empty: not stated.
 std::string_view product_format(std::string_view shapes);
 
-// Of the products whose size and format were measured: the time that they would take at the measured rates, over theirs.
-// Nothing where these take less than half of the time of all products.
+// Of the products whose size and format were measured: the time that they would take at the measured rates, over
+// theirs. Nothing where these take less than half of the time of all products.
 std::optional<double> share_of_rates(const StepWork& work, std::span<const ProductRate> rates);
 
 }  // namespace tprimat::results
