@@ -2,6 +2,7 @@
 """Runs clang-tidy (.clang-tidy: size and complexity of functions, names) over src/ with the commands of a clang build.
 
     scripts/tidy.py [--build FOLDER] [PATH...]      FOLDER: build/asan by default; PATH: only sources below it
+    scripts/tidy.py --commits 40                    only folders that the last 40 commits or the working tree changed
 
 clang-tidy spends most of its time on the standard library's headers, so it reads the sources of a folder as one, and only
 where their names collide in the batches in which they are compiled (cmake/Together.cmake). Exit status: 0 no findings,
@@ -72,10 +73,21 @@ def findings_of(program, build, job):
     return [(place, what) for place, what in found if place.startswith(f"{ROOT}/src/")]
 
 
+def changed_folders(commits):
+    """Where git has fewer commits, as in a shallow clone, or is not there: all of src/."""
+    done = subprocess.run(["git", "-C", str(ROOT), "diff", "--name-only", f"HEAD~{commits}", "--", "src"], capture_output=True,
+                          text=True)
+    if done.returncode != 0:
+        return [ROOT / "src"]
+    folders = {(ROOT / line).parent for line in done.stdout.splitlines()}
+    return sorted(folder for folder in folders if folder.is_dir() and folder != ROOT / "src")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/asan", metavar="FOLDER",
                         help="folder of a clang build, with its precompiled headers (default: build/asan)")
+    parser.add_argument("--commits", type=int, metavar="N", help="only folders that the last N commits changed")
     parser.add_argument("paths", nargs="*", type=pathlib.Path, metavar="PATH", help="a folder or file below src/")
     asked = parser.parse_args()
     build = asked.build.resolve()
@@ -85,10 +97,13 @@ def main():
     if not (build / "compile_commands.json").is_file():
         parser.error(f"{build} is not built: ./test.sh --stage tidy, or cmake --preset asan && "
                      "cmake --build --preset asan --target tprimat_precompiled tprimat_precompiled_hot tprimat_precompiled_upper")
-    below = [path.resolve() for path in asked.paths] or [ROOT / "src"]
+    below = [path.resolve() for path in asked.paths] or (changed_folders(asked.commits) if asked.commits else [ROOT / "src"])
     for path in below:
         if not path.is_relative_to(ROOT / "src") or not path.exists():
             parser.error(f"{path} is not a file or folder below {ROOT / 'src'}")
+    if not below:
+        print("clang-tidy: no source has changed")
+        return
     jobs = sorted(jobs_of(build, below), key=lambda job: -len(job[2]))
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         found = sorted({each for some in pool.map(functools.partial(findings_of, program, build), jobs) for each in some})

@@ -185,6 +185,8 @@ def read_options():
     parser.add_argument("--loss", choices=("whole", "chunked"), default="whole", help="PyTorch's cross entropy")
     parser.add_argument("--allocator", choices=("kept", "plain"), default="kept", help="plain: glibc as it comes")
     parser.add_argument("--without-memory-runs", action="store_true")
+    parser.add_argument("--instructions", choices=("all", "avx2"), default="all",
+                        help="avx2: no contender uses what came after it; not for compile, whose compiler looks itself")
     parser.add_argument("--mkl", choices=("avx512", "as-installed"), default="avx512")
     parser.add_argument("--layers", type=int, help="fewer than the models have: a trial, no measurement")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write everything measured")

@@ -51,14 +51,19 @@ def run_watched(command, environment, folder):
 
 
 class Native:
-    def __init__(self, program):
-        self.program = program
+    def __init__(self, program, settings):
+        self.program, self.settings = program, settings
 
     def run(self, spec, folder):
         steps = folder / "steps.jsonl"
         steps.unlink(missing_ok=True)
-        output, peak = run_watched([self.program, "train", "--spec", spec], {"TPRIMAT_STEPS": str(steps)}, folder)
+        output, peak = run_watched([self.program, "train", "--spec", spec],
+                                   {**self.settings, "TPRIMAT_STEPS": str(steps)}, folder)
         return Outcome([json.loads(line)["time_seconds"] for line in steps.read_text().splitlines()], peak, output)
+
+
+# What keeps a contender from instructions that this processor has: products of both sides, PyTorch's own kernels, MKL's.
+AVX2_ONLY = {"ONEDNN_MAX_CPU_ISA": "AVX2", "ATEN_CPU_CAPABILITY": "avx2", "MKL_ENABLE_INSTRUCTIONS": "AVX2"}
 
 
 class Torch:
@@ -81,7 +86,10 @@ def torch_settings(options, folder):
     if options.allocator == "kept":
         settings["GLIBC_TUNABLES"] = ALLOCATOR
         said.append("glibc keeps PyTorch's memory, in huge pages")
-    if options.mkl == "avx512":
+    if options.instructions == "avx2":
+        settings |= AVX2_ONLY
+        said.append("both sides told to use AVX2 and nothing newer")
+    elif options.mkl == "avx512":
         library = build_mkl_answers(folder)
         said.append("MKL told to use AVX-512 on any processor" if library else "MKL as installed (no C compiler found)")
         if library:
@@ -105,7 +113,7 @@ def make_contenders(options, settings, precision):
     found = {}
     for name in options.contenders:
         if name == "native":
-            found[name] = Native(options.program)
+            found[name] = Native(options.program, AVX2_ONLY if options.instructions == "avx2" else {})
             continue
         flags = ["--loss", options.loss, *(["--compile"] if name == "compile" else [])]
         if precision == "fp32":

@@ -92,7 +92,7 @@ class Packages(unittest.TestCase):
         self.assertIn("share/man/man1/tprimat.1", first)
         self.assertEqual(first, second)
 
-    @unittest.skipUnless(ALL, "packing takes half a minute: ./test.sh --all")
+    @unittest.skipUnless(ALL, "packing takes minutes: ./test.sh --stage packages")
     def test_a_build_is_packed_alike(self):
         kinds = ["tar", "deb"] + (["wheel"] if VALIDATOR.exists() else [])
         for name, who in (("one", ONE), ("the_other", OTHER)):

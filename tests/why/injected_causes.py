@@ -4,7 +4,7 @@
   injected_causes.py TPRIMAT TRAINER SLOW_SOCKETS [--whole] [--framework native|tran] [--cause NAME] [--pairs N] [--keep DIR]
 
 TRAINER is injected_trainer, SLOW_SOCKETS the library of slow_sockets.cpp. A pair is a plain training A and a training B
-with one cause inside, one after the other. By the medians of the pairs, the term of the cause holds at least 80 % of the
+with one cause inside, step by step in turns. By the medians of the pairs, the term of the cause holds at least 80 % of the
 injected time, the others together less than 10 %; the remainder is at most 5 % of the gap for all causes but one, which
 the ledger calls unresolved. Pairs of equal trainings have no cause. Without --whole: three causes of the native trainer,
 three pairs each, and what equal trainings of one machine differ by, which other programs decide, is allowed on top: the
@@ -68,7 +68,7 @@ def named_terms(ledger):
 
 def pair(programs, framework, cause, folder):
     for attempt in range(TRIES):
-        a, b = (train(programs, framework, cause, side, folder / f"try_{attempt}" / side) for side in "AB")
+        a, b = train(programs, framework, cause, folder / f"try_{attempt}")
         ledger = explain(programs, a.explained, b.explained)
         if ledger:
             break

@@ -7,15 +7,21 @@
 //   TPRIMAT_INJECTION=slow_step:0.2:5     every fifth step takes 0.2 s longer
 //   TPRIMAT_INJECTION=pin:1:0             rank 1 runs on processor 0 alone
 //
+// TPRIMAT_TURNS=FILE:SIDE:RANKS: this training and another take turns, a step each, so that what else the machine does
+// meets both: FILE holds, as 64-bit numbers, the steps that each rank of side 0 and then of side 1 has done.
 // TPRIMAT_INJECTED=FILE: rank 0 writes there what it measured of each step: {"step": 3, "seconds": 0.0201}.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sched.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <optional>
 #include <sstream>
 #include <thread>
@@ -26,6 +32,7 @@
 #include "comm/communicator.h"
 #include "nn/op_clock.h"
 #include "train/engine.h"
+#include "train/loop.h"
 
 namespace tprimat::engine {
 namespace {
@@ -228,6 +235,52 @@ class InjectedEngine : public Engine {
   std::optional<LineWriter> report_;
 };
 
+class Turns {
+ public:
+  Turns(const std::string& text, int64_t rank) {
+    const size_t colon = text.find(':');
+    if (std::sscanf(text.c_str() + colon, ":%ld:%ld", &side_, &ranks_) != 2) fail(text);
+    const int file = ::open(text.substr(0, colon).c_str(), O_RDWR | O_CLOEXEC);
+    const size_t bytes = static_cast<size_t>(2 * ranks_) * sizeof(int64_t);
+    void* const shared = file < 0 ? MAP_FAILED : ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (shared == MAP_FAILED) fail(text);
+    ::close(file);
+    done_ = {static_cast<int64_t*>(shared), static_cast<size_t>(2 * ranks_)};
+    own_ = &done_[static_cast<size_t>(side_ * ranks_ + rank)];
+  }
+  ~Turns() { write(std::numeric_limits<int64_t>::max()); }  // the other side goes on alone
+  Turns(const Turns&) = delete;
+  Turns& operator=(const Turns&) = delete;
+
+  // After a step: until the other side has done its own. Side 0 is ahead.
+  void wait() {
+    write(++steps_);
+    const auto begin = SteadyClock::now();
+    while (others_done() < steps_ + side_) {
+      if (seconds_since(begin) > k_longest_seconds)
+        throw Error(Problem{"the other side takes no step", "TPRIMAT_TURNS", ""});
+      std::this_thread::sleep_for(std::chrono::microseconds(200));
+    }
+  }
+
+ private:
+  static constexpr double k_longest_seconds = 200;
+  [[noreturn]] static void fail(const std::string& text) {
+    throw Error(Problem{fmt::format("cannot take turns by '{}'", text), "TPRIMAT_TURNS", "see injected_trainer.cpp"});
+  }
+  void write(int64_t steps) { std::atomic_ref(*own_).store(steps); }
+  int64_t others_done() const {
+    const auto others = done_.subspan(static_cast<size_t>((1 - side_) * ranks_), static_cast<size_t>(ranks_));
+    int64_t least = std::numeric_limits<int64_t>::max();
+    for (int64_t& steps : others) least = std::min(least, std::atomic_ref(steps).load());
+    return least;
+  }
+
+  int64_t side_ = 0, ranks_ = 1, steps_ = 0;
+  std::span<int64_t> done_;
+  int64_t* own_ = nullptr;
+};
+
 // The kernel shares a processor out among sessions, of which each training is one. Where this is allowed, this one
 // comes before what else the machine does.
 void come_first() {
@@ -248,7 +301,7 @@ void pin_to_processor(int64_t processor) {
 
 }  // namespace
 
-// As the linker calls the product's function, and the one that its callers get instead.
+// As the linker calls the product's functions, and those that their callers get instead.
 #define TPRIMAT_MAKE_ENGINE                                                                                  \
   "_ZN7tprimat6engine11make_engineERKNS_9TrainSpecESt10unique_ptrINS0_12CommunicatorESt14default_deleteIS5_" \
   "EERKNS0_7BackendE"
@@ -268,6 +321,22 @@ std::unique_ptr<Engine> make_injected_engine(const TrainSpec& spec, std::unique_
   changed.f32_ops = with_copies(backend.f32_ops);
   changed.bf16_ops = with_copies(backend.bf16_ops);
   return std::make_unique<InjectedEngine>(make_real_engine(spec, std::move(world), changed));
+}
+
+#define TPRIMAT_RUN_TRAINING "_ZN7tprimat6engine12run_trainingERKNS_9TrainSpecERNS0_6EngineElRKNS0_13TrainingHooksE"
+void run_real_training(const TrainSpec& spec, Engine& engine, int64_t first_step,
+                       const TrainingHooks& hooks) __asm__("__real_" TPRIMAT_RUN_TRAINING);
+void run_training_in_turns(const TrainSpec& spec, Engine& engine, int64_t first_step,
+                           const TrainingHooks& hooks) __asm__("__wrap_" TPRIMAT_RUN_TRAINING);
+
+void run_training_in_turns(const TrainSpec& spec, Engine& engine, int64_t first_step, const TrainingHooks& hooks) {
+  const char* const text = std::getenv("TPRIMAT_TURNS");
+  if (text == nullptr) return run_real_training(spec, engine, first_step, hooks);
+  Turns turns(text, engine.ranks().world->rank());
+  TrainingHooks changed = hooks;  // these are called between the times of two steps
+  changed.step = [&](const StepRecord& record) { hooks.step(record), turns.wait(); };
+  changed.extra_step = [&](const StepRecord& record) { hooks.extra_step(record), turns.wait(); };
+  run_real_training(spec, engine, first_step, changed);
 }
 
 }  // namespace tprimat::engine

@@ -1,5 +1,7 @@
-"""Trains the two sides of a cause with the built `tprimat run`: A plain, B with the cause inside."""
+"""Trains the two sides of a cause with the built `tprimat run`, A plain, B with the cause inside: at once, in turns of a step,
+so that a machine which other programs slow down for seconds slows both down."""
 
+import concurrent.futures
 import contextlib
 import dataclasses
 import json
@@ -11,6 +13,7 @@ import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
+REPORT, TURNS = "injected.jsonl", "turns"  # of a side, of a pair
 BURNERS = 3
 BURN = "open('/proc/self/autogroup', 'w').write('-15')\nwhile True: pass"
 
@@ -43,11 +46,13 @@ class Side:
     injected_seconds: float  # per such step, as the injector measured it
 
 
-def environment(programs, cause, side, report):
-    variables = {**os.environ, "TPRIMAT_FRAMEWORKS": str(programs.folder), "TPRIMAT_INJECTED": str(report),
+def environment(programs, cause, side, folder):
+    variables = {**os.environ, "TPRIMAT_FRAMEWORKS": str(programs.folder), "TPRIMAT_INJECTED": str(folder / REPORT),
                  "OMPI_MCA_mpi_yield_when_idle": "1"}
     variables["TPRIMAT_INJECTION"] = (cause.injection if side == "B" else "") or cause.both
     variables["PYTHONPATH"] = str(HERE / "torch_injection")
+    if cause.takes_turns:
+        variables["TPRIMAT_TURNS"] = f"{folder.parent / TURNS}:{'AB'.index(side)}:{cause.ranks}"
     if side == "B" and cause.slow_sockets:
         variables |= {"LD_PRELOAD": str(programs.slow_sockets), "TPRIMAT_SLOW_SOCKETS": str(cause.slow_sockets)}
     return variables
@@ -86,22 +91,24 @@ def injected_per_step(report, first, last):
     return statistics.mean(line["seconds"] for line in lines if first <= line["step"] <= last)
 
 
-def train(programs, framework, cause, side, folder):
-    """A side that an earlier call has kept is not trained again."""
-    report = folder / "injected.jsonl"
-    if not list((folder / "output").glob("train_*.json")):
-        run(programs, framework, cause, side, folder)
-    return read_side(folder, report)
+def train(programs, framework, cause, folder):
+    """Both sides, A and B. A pair that an earlier call has kept is not trained again."""
+    folders = [folder / side for side in "AB"]
+    if not all(list((each / "output").glob("train_*.json")) for each in folders):
+        folder.mkdir(parents=True)
+        (folder / TURNS).write_bytes(bytes(16 * cause.ranks))
+        with concurrent.futures.ThreadPoolExecutor(2 if cause.takes_turns else 1) as pool:
+            list(pool.map(lambda side: run(programs, framework, cause, side, folder / side), "AB"))
+    return [read_side(each) for each in folders]
 
 
 def run(programs, framework, cause, side, folder):
-    folder.mkdir(parents=True)
+    folder.mkdir()
     (folder / "config.yaml").write_text(cause.config(side))
-    report = folder / "injected.jsonl"
     command = [programs.folder / "tprimat", "run", "--framework", framework, "-q", "--profile-steps", str(cause.profiled_steps)]
     processors = {max(os.sched_getaffinity(0))} if cause.ranks == 1 else None
     with busy(cause.busy_core if side == "B" else None):
-        done = subprocess.run(command, cwd=folder, env=environment(programs, cause, side, report), capture_output=True,
+        done = subprocess.run(command, cwd=folder, env=environment(programs, cause, side, folder), capture_output=True,
                               text=True, preexec_fn=before_exec(processors))
     if done.returncode != 0:
         logs = "".join(log.read_text()[-3000:] for log in folder.rglob("*.log"))
@@ -109,10 +116,10 @@ def run(programs, framework, cause, side, folder):
                          f"{done.stdout}{done.stderr}{logs}")
 
 
-def read_side(folder, report):
+def read_side(folder):
     """A profiler that takes more than its bound would be refused beside the result: PyTorch's does on a processor, where
     operations are short. Then the recorded steps are compared, without the result."""
-    path = next((folder / "output").glob("train_*.json"))
+    path, report = next((folder / "output").glob("train_*.json")), folder / REPORT
     result = json.loads(path.read_text())
     profile = result["profile"]
     if result["framework"] == "native":

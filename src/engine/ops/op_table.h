@@ -2,6 +2,7 @@
 
 #include "ops/adamw.h"
 #include "ops/attention.h"
+#include "ops/cpu/instruction_sets.h"
 #include "ops/cross_entropy.h"
 #include "ops/elementwise.h"
 #include "ops/embedding.h"
@@ -63,9 +64,10 @@ inline void set_cpu_ops(OpsByFormat<Fp8ProductOps>&) {}
 void set_cpu_ops(OpsByFormat<AdamwOps>& ops);
 void set_cpu_ops(OpsByFormat<CompactAdamwOps>& ops);
 
-// As this CPU's best instruction set does them.
+// As the best instruction set does them that may be used.
 template <class T>
 OpTable<T> find_cpu_ops() {
+  limit_kernels();
   return OpTable<T>::filled_by([](auto& ops) { set_cpu_ops(ops); });
 }
 

@@ -5,12 +5,16 @@
   TPRIMAT_INJECTION=slow_step:0.2:5   every fifth step takes 0.2 s longer
   TPRIMAT_INJECTION=pin:1:0           rank 1 runs on processor 0 alone
 
+TPRIMAT_TURNS=FILE:SIDE:RANKS: takes turns with another training, as injected_trainer.cpp says.
 TPRIMAT_INJECTED=FILE: rank 0 writes there what it measured of each step: {"step": 3, "seconds": 0.0201}. Slow sockets are
 those of slow_sockets.cpp.
 """
 
+import atexit
 import contextlib
+import functools
 import json
+import mmap
 import os
 import pathlib
 import sys
@@ -70,6 +74,71 @@ class Injector:
         fetcher.fetch = late
 
 
+class Turns:
+    """After each step: until the other side has done its own. Neither the step's time nor its mark in a trace holds the wait."""
+
+    LONGEST_SECONDS = 200
+    NEVER = (1 << 63) - 1
+
+    def __init__(self, text):
+        path, side, ranks = text.rsplit(":", 2)
+        self.side, ranks = int(side), int(ranks)
+        with open(path, "r+b") as file:
+            done = memoryview(mmap.mmap(file.fileno(), 16 * ranks)).cast("q")
+        self.own, other = done[self.side * ranks:][:ranks], 1 - self.side
+        self.others = done[other * ranks:][:ranks]
+        self.rank, self.steps, self.is_due = int(os.environ.get("RANK", "0")), 0, False
+        self.is_installed, self.recorder = False, None
+        atexit.register(self.write, self.NEVER)
+
+    def write(self, steps):
+        self.own[self.rank] = steps
+
+    def wait(self):
+        self.is_due, self.steps, begin = False, self.steps + 1, time.perf_counter()
+        self.write(self.steps)
+        while min(self.others) < self.steps + self.side:
+            if time.perf_counter() - begin > self.LONGEST_SECONDS:
+                raise SystemExit("error: the other side takes no step")
+            time.sleep(0.0002)
+        if self.recorder:  # from the second step on
+            self.recorder.last += time.perf_counter() - begin
+
+    def install(self, *_):
+        """When the first step ends: what it looks for is imported then."""
+        if self.is_installed:
+            return
+        self.is_installed = True
+        import torch
+        from tprimat.steps import StepRecorder
+        from tprimat_adapter import profiling
+
+        turns, mark, stop_clock = self, torch.autograd.profiler.record_function, StepRecorder.stop_clock
+        begin_mark = mark.__enter__
+
+        def stop(recorder, *arguments):
+            turns.recorder = recorder
+            return stop_clock(recorder, *arguments)
+
+        def begin(marked):
+            if turns.is_due and marked.name.startswith("ProfilerStep"):
+                turns.wait()  # between the marks of two steps
+            return begin_mark(marked)
+
+        def after(end):
+            @functools.wraps(end)
+            def ended(window, step):
+                turns.is_due = True
+                end(window, step)
+                if turns.is_due:
+                    turns.wait()
+            return ended
+
+        StepRecorder.stop_clock, mark.__enter__ = stop, begin
+        for window in (profiling.NoWindow, profiling.TorchWindow):
+            window.end = after(window.end)
+
+
 def come_first():
     """The kernel shares a processor out among sessions, of which each training is one. Where this is allowed, this one comes
     before what else the machine does."""
@@ -85,6 +154,10 @@ def inject():
     if not trains or (starts_ranks and "RANK" not in os.environ):
         return
     come_first()
+    if os.environ.get("TPRIMAT_TURNS"):
+        from torch.optim.optimizer import register_optimizer_step_pre_hook
+
+        register_optimizer_step_pre_hook(Turns(os.environ["TPRIMAT_TURNS"]).install)
     if not text:
         return
     kind, amount, *every = text.split(":")

@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "base/check.h"
+#include "ops/cpu/instruction_sets.h"
 #include "ops/cpu/transpose16.h"
 
 #if TPRIMAT_HAS_AVX512_BF16
@@ -135,10 +136,30 @@ void multiply_pairs(TilePair left, TilePair right, int64_t steps, const Sums& su
   store_tile<2>(bottom, row), store_tile<3>(bottom + k_tile_lines, row);
 }
 
+// A product of two steps: 32 rows of the left side stay in the registers, and all columns pass by.
+void multiply_two_steps(const amx::LeftPanel& left, const SmallProduct& p, float* c) {
+  const int64_t right_row = 2 * p.cols * static_cast<int64_t>(sizeof(bf16)),
+                row = p.cols * static_cast<int64_t>(sizeof(float));
+  load_tile<4>(left.first, left.row_bytes);
+  load_tile<5>(left.first + left.to_second, left.row_bytes);
+  load_tile<6>(left.first + left.to_next, left.row_bytes);
+  load_tile<7>(left.first + left.to_next + left.to_second, left.row_bytes);
+  for (int64_t col = 0; col < p.cols; col += k_tile_lines) {
+    const bf16* const right = p.right + 2 * col;
+    clear_tile<0>(), clear_tile<1>();
+    load_tile<2>(right, right_row);
+    add_product<0, 4, 2>(), add_product<1, 5, 2>();
+    load_tile<3>(right + amx::k_step * p.cols, right_row);
+    add_product<0, 6, 3>(), add_product<1, 7, 3>();
+    store_tile<0>(c + col, row);
+    store_tile<1>(c + k_tile_lines * p.cols + col, row);
+  }
+}
+
 }  // namespace
 
 bool has_amx() {
-  static const bool has = __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vl") &&
+  static const bool has = may_use_amx() && __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vl") &&
                           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
                           cpu_has_amx_bf16() && kernel_grants_tiles();
   return has;
@@ -193,6 +214,11 @@ bool can_multiply(const SmallProduct& p) {
 }
 
 void multiply_small(const SmallProduct& p, bool accumulate) {
+  if (p.pairs == 32 && !accumulate) {
+    for (int64_t row = 0; row < p.rows; row += k_panel_lines)
+      multiply_two_steps(plain_left(p.left + row * p.left_stride, p.left_stride), p, p.c + row * p.cols);
+    return;
+  }
   for (int64_t row = 0; row < p.rows; row += k_panel_lines)
     for (int64_t col = 0; col < p.cols; col += k_panel_lines)
       multiply_pairs(

@@ -120,9 +120,10 @@ class TileScratch {
   size_t used_ = 0;
 };
 
-inline TileScratch& thread_scratch(const AttentionTiles& tiles) {
+// `more`: floats beside what the pass in float takes.
+inline TileScratch& thread_scratch(const AttentionTiles& tiles, int64_t more = 0) {
   thread_local TileScratch scratch;
-  scratch.restart(tiles.key_length() * tiles.width * 6 + k_tile * (tiles.width * 5 + k_tile * 4 + 8) + 1024);
+  scratch.restart(tiles.key_length() * tiles.width * 6 + k_tile * (tiles.width * 5 + k_tile * 4 + 8) + more + 1024);
   return scratch;
 }
 

@@ -5,9 +5,8 @@
 namespace tprimat::engine {
 
 // The tiles of attention.cpp with products of bf16 (cpu/bf16_panels.h, by AMX where the CPU has it) instead of float
-// ones. The
-// probabilities and their gradients are rounded to bf16 between the products, as in every flash attention of bf16;
-// sums, maxima and exponentials stay float.
+// ones. The probabilities and their gradients are rounded to bf16 between the products, as in every flash attention of
+// bf16; sums, maxima and exponentials stay float.
 bool has_bf16_attention(const AttentionShape& shape);
 void bf16_attention_forward(const AttentionShape& shape, const AttentionInputs<bf16>& inputs, const HeadRows<bf16>& y,
                             float* logsumexp);

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "ops/cpu/amx_tiles.h"
+#include "ops/cpu/instruction_sets.h"
 #include "ops/cpu/transpose16.h"
 
 #if TPRIMAT_HAS_AVX512_BF16
@@ -203,8 +204,9 @@ void multiply_small(const SmallProduct& product, bool accumulate) {
 }
 
 bool has_bf16_pairs() {
-  static const bool has = __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vl") &&
-                          __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq");
+  static const bool has = may_use_avx512_bf16() && __builtin_cpu_supports("avx512bf16") &&
+                          __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
+                          __builtin_cpu_supports("avx512dq");
   return has;
 }
 

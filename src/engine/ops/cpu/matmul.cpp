@@ -2,17 +2,20 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <map>
 #include <optional>
 #include <string_view>
 #include <vector>
 
 #include "base/check.h"
+#include "base/printable.h"
 #include "device/openmp.h"
 #include "device/parallel.h"
 #include "ops/cpu/amx_tiles.h"
 #include "ops/cpu/bf16_panels.h"
 #include "ops/cpu/bf16_product.h"
+#include "ops/cpu/instruction_sets.h"
 #include "ops/cpu/onednn.h"
 #include "ops/fused_from_parts.h"
 #include "ops/op_table.h"
@@ -284,7 +287,9 @@ void matmul_with_row_sums(const MatrixView<const T>& a, const MatrixView<const T
 
 std::string product_kernels(Precision precision) {
   if (precision == Precision::bf16 && has_amx()) return "own, AMX";
-  return precision == Precision::bf16 && has_bf16_pairs() ? "own, AVX512-BF16" : "oneDNN";
+  if (precision == Precision::bf16 && has_bf16_pairs()) return "own, AVX512-BF16";
+  const char* const limit = std::getenv(k_instruction_limit);
+  return limit == nullptr ? "oneDNN" : fmt::format("oneDNN, at most {}", printable(limit));
 }
 
 std::map<std::string, std::string> library_versions() {

@@ -1,0 +1,30 @@
+#include "ops/cpu/instruction_sets.h"
+
+#include <oneapi/dnnl/dnnl.h>
+
+#include <hwy/highway.h>
+#include <hwy/targets.h>
+
+namespace tprimat::engine {
+namespace {
+
+bool is_allowed(dnnl_cpu_isa_t set) {
+  static const dnnl_cpu_isa_t allowed = dnnl_get_effective_cpu_isa();
+  return (allowed & set) == set;
+}
+
+}  // namespace
+
+bool may_use_avx512() { return is_allowed(dnnl_cpu_isa_avx512_core); }
+bool may_use_avx512_bf16() { return is_allowed(dnnl_cpu_isa_avx512_core_bf16); }
+bool may_use_amx() { return is_allowed(dnnl_cpu_isa_avx512_core_amx); }
+
+void limit_kernels() {
+#if HWY_ARCH_X86
+  if (may_use_avx512()) return;
+  hwy::DisableTargets(HWY_AVX2 - 1);  // the better a set, the lower its bit
+  hwy::GetChosenTarget().DeInit();    // a kernel may have been chosen already
+#endif
+}
+
+}  // namespace tprimat::engine
