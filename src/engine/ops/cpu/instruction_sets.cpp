@@ -4,6 +4,7 @@
 
 #include <hwy/highway.h>
 #include <hwy/targets.h>
+#include <cstdlib>
 
 namespace tprimat::engine {
 namespace {
@@ -14,6 +15,12 @@ bool is_allowed(dnnl_cpu_isa_t set) {
 }
 
 }  // namespace
+
+std::string instruction_limit() {
+  for (const char* name : {"ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA"})
+    if (const char* const value = std::getenv(name)) return value;
+  return "";
+}
 
 bool may_use_avx512() { return is_allowed(dnnl_cpu_isa_avx512_core); }
 bool may_use_avx512_bf16() { return is_allowed(dnnl_cpu_isa_avx512_core_bf16); }

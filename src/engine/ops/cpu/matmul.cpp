@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <map>
 #include <optional>
 #include <string_view>
@@ -288,8 +287,8 @@ void matmul_with_row_sums(const MatrixView<const T>& a, const MatrixView<const T
 std::string product_kernels(Precision precision) {
   if (precision == Precision::bf16 && has_amx()) return "own, AMX";
   if (precision == Precision::bf16 && has_bf16_pairs()) return "own, AVX512-BF16";
-  const char* const limit = std::getenv(k_instruction_limit);
-  return limit == nullptr ? "oneDNN" : fmt::format("oneDNN, at most {}", printable(limit));
+  const std::string limit = instruction_limit();
+  return limit.empty() ? "oneDNN" : fmt::format("oneDNN, at most {}", printable(limit));
 }
 
 std::map<std::string, std::string> library_versions() {
