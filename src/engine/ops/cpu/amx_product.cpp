@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "base/check.h"
+#include "ops/cpu/amx_instructions.h"
 #include "ops/cpu/amx_tiles.h"
 #include "ops/cpu/transpose16.h"
 
@@ -24,13 +25,18 @@ int64_t block_lines(int64_t lines, int64_t length) {
   return std::clamp(std::min(fitting, fair) / k_panel_lines * k_panel_lines, 2 * k_panel_lines, k_longest_block);
 }
 
-// 32×32 sums to their place in c, from (row, col) on.
+// Some rows of 32×32 sums to their place in c, where the block starts at (row, col).
+struct SumRows {
+  int64_t first, end;
+};
 template <class C>
-TPRIMAT_AVX512_BF16 void store_sums(const Bf16Share<C>& share, const float* sums, int64_t row, int64_t col) {
-  const int64_t rows = std::min(k_panel_lines, share.left.count - row);
+TPRIMAT_AVX512_BF16 void store_sums(const Bf16Share<C>& share, const float* block, int64_t row, int64_t col,
+                                    const SumRows& some) {
+  const int64_t end = std::min({some.end, k_panel_lines, share.left.count - row});
   const __mmask32 present = first_lanes(share.right.count - col);
   const auto low = static_cast<__mmask16>(present), high = static_cast<__mmask16>(present >> 16);
-  for (int64_t r = 0; r < rows; ++r, sums += k_panel_lines) {
+  for (int64_t r = some.first; r < end; ++r) {
+    const float* const sums = block + r * k_panel_lines;
     __m512 first = _mm512_loadu_ps(sums), second = _mm512_loadu_ps(sums + 16);
     if (share.addend != nullptr) {
       const float* const addend = share.addend + (row + r) * share.addend_stride + col;
@@ -73,11 +79,96 @@ struct Panels {
   const bf16* packed;  // nullptr: rows as they lie
 };
 
+// One step of 2×2 tiles of sums: each tile that is loaded takes part in two products.
+inline void add_step(const amx::LeftPanel& left, const amx::LeftPanel& right) {
+  amx::load_tile<4>(left.first, left.row_bytes), amx::load_tile<6>(right.first, right.row_bytes);
+  amx::add_product<0, 4, 6>();
+  amx::load_tile<7>(right.first + right.to_second, right.row_bytes);
+  amx::add_product<1, 4, 7>();
+  amx::load_tile<5>(left.first + left.to_second, left.row_bytes);
+  amx::add_product<2, 5, 6>();
+  amx::add_product<3, 5, 7>();
+}
+
+constexpr int64_t k_sums_row = k_panel_lines * static_cast<int64_t>(sizeof(float));
+// Where a tile of 32×32 sums starts.
+template <int Tile>
+constexpr int64_t k_tile_at = Tile / 2 * amx::k_tile_lines * k_panel_lines + Tile % 2 * amx::k_tile_lines;
+
+// The sums of the block before leave their register, and those of this one take their place: zero, or what there is so
+// far.
+template <int Tile>
+inline void change_sums(float* before, const float* so_far) {
+  if (before != nullptr) amx::store_tile<Tile>(before + k_tile_at<Tile>, k_sums_row);
+  if (so_far != nullptr)
+    amx::load_tile<Tile>(so_far + k_tile_at<Tile>, k_sums_row);
+  else
+    amx::clear_tile<Tile>();
+}
+
+// The first step, between whose products the sums of the block before are stored: the tile unit does not wait for them.
+inline void add_first_step(const amx::LeftPanel& left, const amx::LeftPanel& right, float* before,
+                           const float* so_far) {
+  amx::load_tile<4>(left.first, left.row_bytes), amx::load_tile<6>(right.first, right.row_bytes);
+  change_sums<0>(before, so_far);
+  amx::add_product<0, 4, 6>();
+  amx::load_tile<7>(right.first + right.to_second, right.row_bytes);
+  change_sums<1>(before, so_far);
+  amx::add_product<1, 4, 7>();
+  amx::load_tile<5>(left.first + left.to_second, left.row_bytes);
+  change_sums<2>(before, so_far);
+  amx::add_product<2, 5, 6>();
+  change_sums<3>(before, so_far);
+  amx::add_product<3, 5, 7>();
+}
+
+// Blocks of 32×32 sums one after the other. The sums of one stay in the registers until the next has begun, and go to
+// their place while it goes on.
+template <class C>
+class BlockPipeline {
+ public:
+  explicit BlockPipeline(const Bf16Share<C>& share) : share_(share) {}
+
+  // `sums`: memory of this block alone. is_whole: then they are complete, and belong at (row, col).
+  struct Block {
+    float* sums = nullptr;
+    int64_t row = 0, col = 0;
+    bool is_whole = false;
+  };
+  void multiply(amx::LeftPanel left, amx::LeftPanel right, int64_t steps, const Block& block, bool accumulate) {
+    add_first_step(left, right, before_.sums, accumulate ? block.sums : nullptr);
+    const int64_t rows = steps > 1 ? (k_panel_lines + steps - 2) / (steps - 1) : k_panel_lines;
+    int64_t stored = before_.is_whole ? 0 : k_panel_lines;
+    for (int64_t step = 1; step < steps; ++step) {
+      left.first += left.to_next, right.first += right.to_next;
+      add_step(left, right);
+      if (stored < k_panel_lines) store_sums(share_, before_.sums, before_.row, before_.col, {stored, stored + rows});
+      stored += rows;
+    }
+    if (stored < k_panel_lines) store_sums(share_, before_.sums, before_.row, before_.col, {stored, k_panel_lines});
+    before_ = block;
+  }
+  void finish() {
+    if (before_.sums == nullptr) return;
+    amx::store_tile<0>(before_.sums + k_tile_at<0>, k_sums_row),
+        amx::store_tile<1>(before_.sums + k_tile_at<1>, k_sums_row);
+    amx::store_tile<2>(before_.sums + k_tile_at<2>, k_sums_row),
+        amx::store_tile<3>(before_.sums + k_tile_at<3>, k_sums_row);
+    if (before_.is_whole) store_sums(share_, before_.sums, before_.row, before_.col, {0, k_panel_lines});
+    before_ = {};
+  }
+
+ private:
+  const Bf16Share<C>& share_;
+  Block before_;
+};
+
 // One panel of each side, which start at row and col.
 template <class C>
 struct PanelProduct {
   const Bf16Share<C>& share;
   const Panels &left, &right;
+  BlockPipeline<C>& pipeline;
 
   int64_t panel_at(const Panels& side, int64_t line) const {
     return (line - side.line) / k_panel_lines * amx::panel_size(share.length);
@@ -91,9 +182,8 @@ struct PanelProduct {
   void multiply(int64_t row, int64_t col, int64_t step, int64_t count, float* sums) const {
     const bool is_last = step + count >= amx::step_count(share.length);
     if (is_last) prefetch_sums(share, row, col);
-    amx::multiply_panels(left_at(row, step), right.packed + panel_at(right, col) + step * amx::k_step_size, count, sums,
-                         step > 0);
-    if (is_last) store_sums(share, sums, row, col);
+    const amx::LeftPanel columns = amx::packed_left(right.packed + panel_at(right, col) + step * amx::k_step_size);
+    pipeline.multiply(left_at(row, step), columns, count, {sums, row, col, is_last}, step > 0);
   }
 };
 
@@ -104,7 +194,8 @@ void multiply_block(const Bf16Share<C>& share, const Panels& block, int64_t bloc
   float* const sums = buffer.at_least(amx::panel_count(block_lines) * k_sums);
   const TileRegisters registers;
   const bool by_rows = block.side == Side::left;
-  const PanelProduct<C> product{share, by_rows ? block : other, by_rows ? other : block};
+  BlockPipeline<C> pipeline(share);
+  const PanelProduct<C> product{share, by_rows ? block : other, by_rows ? other : block, pipeline};
   const int64_t steps = amx::step_count(share.length);
   for (int64_t theirs = 0; theirs < share.lines(other.side).count; theirs += k_panel_lines)
     for (int64_t step = 0; step == 0 || step < steps; step += k_steps_at_a_time)
@@ -113,6 +204,7 @@ void multiply_block(const Bf16Share<C>& share, const Panels& block, int64_t bloc
         product.multiply(by_rows ? mine : theirs, by_rows ? theirs : mine, step,
                          std::min(k_steps_at_a_time, steps - step), sums + at / k_panel_lines * k_sums);
       }
+  pipeline.finish();
 }
 
 template <class C>

@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "base/check.h"
+#include "ops/cpu/amx_instructions.h"
 #include "ops/cpu/instruction_sets.h"
 #include "ops/cpu/transpose16.h"
 
@@ -15,7 +16,8 @@
 namespace tprimat::engine {
 namespace {
 
-constexpr int64_t k_tile_lines = 16;  // lines of a tile
+using namespace amx;
+
 constexpr int64_t k_tile_size = k_tile_lines * amx::k_step;
 
 bool cpu_has_amx_bf16() {
@@ -37,24 +39,6 @@ struct alignas(64) TileShapes {
   uint8_t rows[16]{16, 16, 16, 16, 16, 16, 16, 16};
 };
 static_assert(sizeof(TileShapes) == 64);
-
-// Assembly, since the compilers' functions for tiles need flags that hold for a whole file, and crash Clang 16.
-template <int Tile>
-inline void load_tile(const void* from, int64_t row_bytes) {
-  asm volatile("tileloadd (%0,%1,1), %%tmm%c2" ::"r"(from), "r"(row_bytes), "i"(Tile) : "memory");
-}
-template <int Tile>
-inline void store_tile(void* to, int64_t row_bytes) {
-  asm volatile("tilestored %%tmm%c2, (%0,%1,1)" ::"r"(to), "r"(row_bytes), "i"(Tile) : "memory");
-}
-template <int Tile>
-inline void clear_tile() {
-  asm volatile("tilezero %%tmm%c0" ::"i"(Tile));
-}
-template <int Sum, int Left, int Right>
-inline void add_product() {
-  asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(Sum), "i"(Left), "i"(Right));
-}
 
 using Block = __m512i[16];  // one tile
 
@@ -203,10 +187,6 @@ void pack_panels(Side side, const Bf16Lines& from, const Bf16Part& part, bf16* p
 LeftPanel packed_left(const bf16* panel) { return {panel, k_tile_size, k_step_size, k_step * sizeof(bf16)}; }
 LeftPanel plain_left(const bf16* rows, int64_t row_stride) {
   return {rows, k_tile_lines * row_stride, k_step, row_stride * static_cast<int64_t>(sizeof(bf16))};
-}
-
-void multiply_panels(const LeftPanel& left, const bf16* right, int64_t steps, float* sums, bool accumulate) {
-  multiply_pairs(left, packed_left(right), steps, {sums, k_panel_lines}, accumulate);
 }
 
 bool can_multiply(const SmallProduct& p) {

@@ -42,9 +42,6 @@ struct LeftPanel {
 LeftPanel packed_left(const bf16* panel);
 LeftPanel plain_left(const bf16* rows, int64_t row_stride);
 
-// sums (32×32, row by row) = left·right, or +=, over that many steps of one panel of each side. Needs TileRegisters.
-void multiply_panels(const LeftPanel& left, const bf16* right, int64_t steps, float* sums, bool accumulate);
-
 // A small product (bf16_panels.h) of whole pairs of tiles, which is multiplied as it lies. Needs TileRegisters.
 bool can_multiply(const SmallProduct& product);
 void multiply_small(const SmallProduct& product, bool accumulate);

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+
+#include "ops/cpu/avx512_bf16.h"
+
+#if TPRIMAT_HAS_AVX512_BF16
+// The instructions of AMX, for functions that hold TileRegisters. Assembly, since the compilers' functions for tiles
+// need flags that hold for a whole file, and crash Clang 16.
+namespace tprimat::engine::amx {
+
+inline constexpr int64_t k_tile_lines = 16;
+
+template <int Tile>
+inline void load_tile(const void* from, int64_t row_bytes) {
+  asm volatile("tileloadd (%0,%1,1), %%tmm%c2" ::"r"(from), "r"(row_bytes), "i"(Tile) : "memory");
+}
+template <int Tile>
+inline void store_tile(void* to, int64_t row_bytes) {
+  asm volatile("tilestored %%tmm%c2, (%0,%1,1)" ::"r"(to), "r"(row_bytes), "i"(Tile) : "memory");
+}
+template <int Tile>
+inline void clear_tile() {
+  asm volatile("tilezero %%tmm%c0" ::"i"(Tile));
+}
+template <int Sum, int Left, int Right>
+inline void add_product() {
+  asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(Sum), "i"(Left), "i"(Right));
+}
+
+}  // namespace tprimat::engine::amx
+#endif
