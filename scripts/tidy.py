@@ -74,13 +74,21 @@ def findings_of(program, build, job):
 
 
 def changed_folders(commits):
-    """Where git has fewer commits, as in a shallow clone, or is not there: all of src/."""
-    done = subprocess.run(["git", "-C", str(ROOT), "diff", "--name-only", f"HEAD~{commits}", "--", "src"], capture_output=True,
-                          text=True)
-    if done.returncode != 0:
-        return [ROOT / "src"]
-    folders = {(ROOT / line).parent for line in done.stdout.splitlines()}
-    return sorted(folder for folder in folders if folder.is_dir() and folder != ROOT / "src")
+    """Where git has fewer commits, as in a shallow clone, or is not there, and where the rules changed: all of src/."""
+    changed = []
+    for command in (["diff", "--name-only", f"HEAD~{commits}"], ["ls-files", "--others", "--exclude-standard"]):
+        done = subprocess.run(["git", "-C", str(ROOT), *command], capture_output=True, text=True)
+        changed += done.stdout.splitlines()
+        if done.returncode != 0 or ".clang-tidy" in changed:
+            return [ROOT / "src"]
+    folders = set()
+    for path in changed:
+        folder = (ROOT / path).parent
+        while folder.is_relative_to(ROOT / "src/") and not list(folder.glob("*.cpp")):  # headers alone: of those beside
+            folder = folder.parent
+        if folder.is_dir() and folder.is_relative_to(ROOT / "src") and folder != ROOT / "src":
+            folders.add(folder)
+    return sorted(folders)
 
 
 def main():

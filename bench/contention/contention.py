@@ -106,7 +106,7 @@ def make_cells(options, settings, folder):
     for precision in options.precisions:
         cell = peers.make_cell(options, settings, folder, (options.model, options.batch, precision))
         for path in options.also:
-            cell.runners[f"native {path}"] = contenders.Native(path)
+            cell.runners[f"native {path}"] = contenders.Native(path, {})
         yield cell
 
 
@@ -165,7 +165,7 @@ def read_options():
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--bf16", choices=("autocast", "weights"), default="weights", help="PyTorch's form")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write everything measured")
-    parser.set_defaults(loss="whole", allocator="kept", mkl="avx512")
+    parser.set_defaults(loss="whole", allocator="kept", mkl="avx512", instructions="all")
     options = parser.parse_args()
     options.conditions = [Condition(busy) for busy in options.busy] + [Condition(quota=quota) for quota in options.quotas]
     return options

@@ -69,7 +69,7 @@ TORCH = [
     Cause("busy core", ("waiting",), sizes={**LARGER, "ranks": 2, "batch": 16}, both="pin:1:1", busy_core=1,
           takes_turns=False),
     Cause("micro-batches", ("micro_batches",), sizes=LARGER, changed={"micro": 1}),
-    Cause("copies", ("one_sided",), sizes=FEW, injection="copies:512", reported=True),
+    Cause("copies", ("one_sided",), sizes=FEW, injection="copies:128", reported=True),
     Cause("collectives", ("communication",), sizes={**LARGER, "ranks": 2, "batch": 16}, slow_sockets=1e-8),
     Cause("slow steps", ("outliers",), sizes=LARGER, injection="slow_step:0.5:5", reported=True),
 ]

@@ -248,13 +248,10 @@ class Turns {
     done_ = {static_cast<int64_t*>(shared), static_cast<size_t>(2 * ranks_)};
     own_ = &done_[static_cast<size_t>(side_ * ranks_ + rank)];
   }
-  ~Turns() { write(std::numeric_limits<int64_t>::max()); }  // the other side goes on alone
-  Turns(const Turns&) = delete;
-  Turns& operator=(const Turns&) = delete;
 
   // After a step: until the other side has done its own. Side 0 is ahead.
   void wait() {
-    write(++steps_);
+    std::atomic_ref(*own_).store(++steps_);
     const auto begin = SteadyClock::now();
     while (others_done() < steps_ + side_) {
       if (seconds_since(begin) > k_longest_seconds)
@@ -268,7 +265,6 @@ class Turns {
   [[noreturn]] static void fail(const std::string& text) {
     throw Error(Problem{fmt::format("cannot take turns by '{}'", text), "TPRIMAT_TURNS", "see injected_trainer.cpp"});
   }
-  void write(int64_t steps) { std::atomic_ref(*own_).store(steps); }
   int64_t others_done() const {
     const auto others = done_.subspan(static_cast<size_t>((1 - side_) * ranks_), static_cast<size_t>(ranks_));
     int64_t least = std::numeric_limits<int64_t>::max();

@@ -14,6 +14,7 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 REPORT, TURNS = "injected.jsonl", "turns"  # of a side, of a pair
+NEVER = ((1 << 63) - 1).to_bytes(8, sys.byteorder)
 BURNERS = 3
 BURN = "open('/proc/self/autogroup', 'w').write('-15')\nwhile True: pass"
 
@@ -95,11 +96,22 @@ def train(programs, framework, cause, folder):
     """Both sides, A and B. A pair that an earlier call has kept is not trained again."""
     folders = [folder / side for side in "AB"]
     if not all(list((each / "output").glob("train_*.json")) for each in folders):
+        shutil.rmtree(folder, ignore_errors=True)  # of a call that was interrupted
         folder.mkdir(parents=True)
         (folder / TURNS).write_bytes(bytes(16 * cause.ranks))
         with concurrent.futures.ThreadPoolExecutor(2 if cause.takes_turns else 1) as pool:
-            list(pool.map(lambda side: run(programs, framework, cause, side, folder / side), "AB"))
+            runs = [pool.submit(run, programs, framework, cause, side, folder / side) for side in "AB"]
+        failures = [str(each.exception()) for each in runs if each.exception()]
+        if failures:
+            raise SystemExit("\n".join(failures))
     return [read_side(each) for each in folders]
+
+
+def leave_turns(folder, cause, side):
+    """The other side goes on alone."""
+    with open(folder / TURNS, "r+b") as turns:
+        turns.seek(8 * cause.ranks * "AB".index(side))
+        turns.write(NEVER * cause.ranks)
 
 
 def run(programs, framework, cause, side, folder):
@@ -107,9 +119,12 @@ def run(programs, framework, cause, side, folder):
     (folder / "config.yaml").write_text(cause.config(side))
     command = [programs.folder / "tprimat", "run", "--framework", framework, "-q", "--profile-steps", str(cause.profiled_steps)]
     processors = {max(os.sched_getaffinity(0))} if cause.ranks == 1 else None
-    with busy(cause.busy_core if side == "B" else None):
-        done = subprocess.run(command, cwd=folder, env=environment(programs, cause, side, folder), capture_output=True,
-                              text=True, preexec_fn=before_exec(processors))
+    try:
+        with busy(cause.busy_core if side == "B" else None):
+            done = subprocess.run(command, cwd=folder, env=environment(programs, cause, side, folder), capture_output=True,
+                                  text=True, preexec_fn=before_exec(processors))
+    finally:
+        leave_turns(folder.parent, cause, side)
     if done.returncode != 0:
         logs = "".join(log.read_text()[-3000:] for log in folder.rglob("*.log"))
         raise SystemExit(f"{framework}, {cause.name}, side {side}: {command} failed with {done.returncode}:\n"

@@ -13,6 +13,7 @@ namespace tprimat::engine {
 namespace {
 
 constexpr MeasuringRule k_gemm_rule;
+constexpr MeasuringRule k_own_rule{.warm_seconds = 0.02, .window_seconds = 0.03, .longest_seconds = 0.15};
 constexpr double k_warm_seconds = 0.2;  // before the first product: clocks rise
 
 // Two squares, and the products of an MLP and a head of width 1024 over 2048 tokens.
@@ -36,37 +37,42 @@ std::optional<ProductFormat> format_of(Precision precision) {
 
 bool is_slower(const GemmRate& a, const GemmRate& b) { return a.flops_per_second < b.flops_per_second; }
 
-Measured measure_product(Product& product) {
-  return measure(k_gemm_rule, thread_count(), [&] { product.run(); });
+Measured measure_product(const MeasuringRule& rule, Product& product) {
+  return measure(rule, thread_count(), [&] { product.run(); });
 }
 
 GemmRate rate_of(const ProductShape& shape, const Measured& measured) {
   return {shape.name, shape.pass, shape.m, shape.n, shape.k, shape.flops() / measured.fastest_seconds, measured};
 }
 
-GemmRate measure_shape(const ProductShape& shape, ProductFormat format) {
-  const auto product = make_product(shape, format);
+// The trainer's own product takes the place of oneDNN's where it is faster, so that a training is not held against a
+// slow peak.
+struct MeasuredShape {
+  GemmRate rate;
+  bool is_own;
+};
+MeasuredShape measure_shape(const ProductShape& shape, ProductFormat format) {
+  auto product = make_product(shape, format);
   CHECK(product != nullptr);
-  return rate_of(shape, measure_product(*product));
-}
-
-// The trainer's own product of that shape takes the place of oneDNN's where it is faster, so that a training is not
-// held against a slow peak.
-void try_own_product(const ProductShape& shape, ProductFormat format, GemmRate& rate) {
+  const GemmRate rate = rate_of(shape, measure_product(k_gemm_rule, *product));
+  product.reset();  // its memory is that of the next
   const auto own = make_own_product(shape, format);
-  if (own == nullptr) return;
-  const GemmRate mine = rate_of(shape, measure_product(*own));
-  if (is_slower(rate, mine)) rate = mine;
+  if (own == nullptr) return {rate, false};
+  const GemmRate own_rate = rate_of(shape, measure_product(k_own_rule, *own));
+  return is_slower(rate, own_rate) ? MeasuredShape{own_rate, true} : MeasuredShape{rate, false};
 }
 
-std::string describe_rule(size_t shapes, const GemmRate& best) {
+std::string describe_rule(size_t shapes, const MeasuredShape& best) {
   const dnnl_version_t* version = dnnl_version();
+  const MeasuringRule& rule = best.is_own ? k_own_rule : k_gemm_rule;
+  const std::string who =
+      best.is_own ? "the native trainer's own product"
+                  : fmt::format("oneDNN {}.{}.{} with packed weights", version->major, version->minor, version->patch);
   return fmt::format(
       "fastest window of {} s over {} shapes, reached at {} x {} x {}; each shape until the windows agree to {} % or "
-      "for "
-      "{} s; oneDNN {}.{}.{} with packed weights, normal data, {} threads",
-      k_gemm_rule.window_seconds, shapes, best.m, best.n, best.k, k_gemm_rule.noise * 100, k_gemm_rule.longest_seconds,
-      version->major, version->minor, version->patch, thread_count());
+      "for {} s; {}, normal data, {} threads",
+      rule.window_seconds, shapes, best.rate.m, best.rate.n, best.rate.k, rule.noise * 100, rule.longest_seconds, who,
+      thread_count());
 }
 
 TimedProducts<Measured> time_products(const std::vector<ProductShape>& shapes, ProductFormat format) {
@@ -96,11 +102,14 @@ std::optional<GemmPeak> measure_products(const std::vector<ProductShape>& shapes
   measure_window(k_warm_seconds, thread_count(), [&] { warm->run(); });
   GemmPeak peak;
   peak.precision = format;
-  for (const ProductShape& shape : shapes) peak.shapes.push_back(measure_shape(shape, format));
-  const auto best = std::max_element(peak.shapes.begin(), peak.shapes.end(), is_slower);
-  try_own_product(shapes[static_cast<size_t>(best - peak.shapes.begin())], format, *best);
-  peak.flops_per_second = best->flops_per_second;
-  peak.cpu_share = best->measured.cpu_share;
+  std::optional<MeasuredShape> best;
+  for (const ProductShape& shape : shapes) {
+    const MeasuredShape measured = measure_shape(shape, format);
+    if (!best || is_slower(best->rate, measured.rate)) best = measured;
+    peak.shapes.push_back(measured.rate);
+  }
+  peak.flops_per_second = best->rate.flops_per_second;
+  peak.cpu_share = best->rate.measured.cpu_share;
   peak.how = describe_rule(shapes.size(), *best);
   return peak;
 }

@@ -15,10 +15,10 @@
 namespace tprimat::engine {
 
 // Measures square and Transformer-like products for about two seconds: oneDNN with weights packed beforehand, on
-// normal random data, warm, by the rule in measuring.h; of the fastest shape also the trainer's own product, if it has
-// one. The peak is the fastest window. `threads` 0 means all that this
-// process may use; the thread count of the whole process is set to it. Nothing for a format that this CPU has no
-// instructions for. Throws Error when memory runs out.
+// normal random data, warm, by the rule in measuring.h; and the trainer's own products, where it has some. Of each
+// shape the faster counts. The peak is the fastest window. `threads` 0 means all that this process may use; the thread
+// count of the whole process is set to it. Nothing for a format that this CPU has no instructions for. Throws Error
+// when memory runs out.
 std::optional<GemmPeak> measure_gemm_peak(ProductFormat format, int threads);
 // The same for a training's precision: 16-bit numbers without instructions are widened and multiplied in fp32, so the
 // peak is that of fp32, and its `precision` says so.

@@ -191,6 +191,20 @@ TYPED_TEST(FastAttention, LaterKeysMayOutweighAllBefore) {
   expect_close(widened(fast.y), expected.y, tolerance_of<T>());
 }
 
+// A largest score that is rounded otherwise than the score itself would leave more than 1, or infinity, of their power.
+TYPED_TEST(FastAttention, HugeScoresGiveFiniteOutputs) {
+  using T = TypeParam;
+  const AttentionShape shape{1, 100, 100, 0, 1, 1, 20, 0};  // its scale is no power of two
+  PassInputs<T> in = make_inputs<T>(shape, false);
+  for (auto* values : {&in.tokens.query, &in.tokens.kv})
+    for (T& value : *values) value = narrow<T>(static_cast<float>(1e4 * widened(std::vector<T>{value})[0]));
+  const Passes<T> passes = run_passes(shape, in);
+  for (const double y : widened(passes.y)) EXPECT_TRUE(std::isfinite(y));
+  if constexpr (std::is_same_v<T, bf16>) {
+    for (const double gradient : widened(passes.gradient.query)) EXPECT_TRUE(std::isfinite(gradient));
+  }
+}
+
 TYPED_TEST(FastAttention, NanReachesTheOutput) {
   using T = TypeParam;
   const AttentionShape shape{1, 2, 2, 0, 1, 1, 16, 0};

@@ -7,8 +7,9 @@ namespace {
 struct MatmulCase {
   int64_t m, n, k;
 };
-const MatmulCase k_matmul_cases[] = {{1, 1, 1},      {3, 5, 7},     {64, 48, 32},  {17, 130, 65}, {128, 96, 256},
-                                     {100, 200, 31}, {9, 49, 4101}, {50, 7, 2049}, {0, 4, 3},     {4, 0, 3}};
+const MatmulCase k_matmul_cases[] = {{1, 1, 1},     {3, 5, 7},      {3, 5, 0},      {64, 48, 32},
+                                     {17, 130, 65}, {128, 96, 256}, {100, 200, 31}, {9, 49, 4101},
+                                     {50, 7, 2049}, {0, 4, 3},      {4, 0, 3}};
 
 struct Variant {
   bool turn_a, turn_b, accumulate;

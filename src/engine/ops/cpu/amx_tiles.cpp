@@ -220,7 +220,6 @@ namespace amx {
 void pack_panels(Side, const Bf16Lines&, const Bf16Part&, bf16*, const PackShare&) { CHECK(false); }
 LeftPanel packed_left(const bf16*) { return {}; }
 LeftPanel plain_left(const bf16*, int64_t) { return {}; }
-void multiply_panels(const LeftPanel&, const bf16*, int64_t, float*, bool) { CHECK(false); }
 bool can_multiply(const SmallProduct&) { return false; }
 void multiply_small(const SmallProduct&, bool) { CHECK(false); }
 }  // namespace amx

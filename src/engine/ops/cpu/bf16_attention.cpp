@@ -10,7 +10,7 @@
 namespace tprimat::engine {
 namespace {
 
-// The softmax of each query of a tile over the keys so far; logarithms are of base 2.
+// The softmax of each query of a tile over the keys so far: the largest score, before it is scaled.
 struct RunningTile {
   RunningTile() { largest.fill(k_minus_infinity); }
   std::array<float, k_tile> largest, sums{};
@@ -44,7 +44,8 @@ TPRIMAT_AVX512_BF16 float largest_score(const float* scores, int64_t tiles, cons
   return _mm512_reduce_max_ps(top);
 }
 
-// powers ← 2^(scale·scores − largest), 0 for keys out of sight; returns their sum.
+// powers ← 2^(scale·(scores − largest)), 0 for keys out of sight; returns their sum. The largest gives exactly 1,
+// however large it is.
 template <bool IsPartial>
 TPRIMAT_AVX512_BF16 float raise_scores(const float* scores, int64_t tiles, const VisibleKeys& visible, float scale,
                                        float largest, bf16* powers) {
@@ -52,7 +53,8 @@ TPRIMAT_AVX512_BF16 float raise_scores(const float* scores, int64_t tiles, const
   for (int64_t tile = 0; tile < tiles; ++tile) {
     const auto power_of = [&](int64_t c) TPRIMAT_AVX512_BF16 {
       const __m512 score = _mm512_loadu_ps(scores + tile * k_tile * k_tile + c);
-      const __m512 power = power_of_two(_mm512_fmsub_ps(score, _mm512_set1_ps(scale), _mm512_set1_ps(largest)));
+      const __m512 less = _mm512_sub_ps(score, _mm512_set1_ps(largest));
+      const __m512 power = power_of_two(_mm512_mul_ps(less, _mm512_set1_ps(scale)));
       return IsPartial ? _mm512_maskz_mov_ps(lanes_of(visible[static_cast<size_t>(tile)], c), power) : power;
     };
     for (int64_t c = 0; c < k_tile; c += 2 * k_lanes) {
@@ -68,9 +70,10 @@ TPRIMAT_AVX512_BF16 float raise_scores(const float* scores, int64_t tiles, const
 // Brings the sums of 16 queries to the largest score that is new; shrink: what their output is to be multiplied with.
 TPRIMAT_AVX512_BF16 void renew_largest(const float* top, float scale, float* largest, float* sums, float* shrink) {
   const __m512 old = _mm512_loadu_ps(largest);
-  const __m512 renewed = _mm512_max_ps(old, _mm512_mul_ps(_mm512_loadu_ps(top), _mm512_set1_ps(scale)));
+  const __m512 renewed = _mm512_max_ps(old, _mm512_loadu_ps(top));
   const __mmask16 has_grown = _mm512_cmp_ps_mask(old, renewed, _CMP_NEQ_UQ);
-  const __m512 factor = _mm512_mask_mov_ps(_mm512_set1_ps(1.0f), has_grown, power_of_two(_mm512_sub_ps(old, renewed)));
+  const __m512 less = _mm512_mul_ps(_mm512_sub_ps(old, renewed), _mm512_set1_ps(scale));
+  const __m512 factor = _mm512_mask_mov_ps(_mm512_set1_ps(1.0f), has_grown, power_of_two(less));
   _mm512_storeu_ps(largest, renewed);
   _mm512_storeu_ps(sums, _mm512_mul_ps(_mm512_loadu_ps(sums), factor));
   _mm512_storeu_ps(shrink, factor);
@@ -155,7 +158,7 @@ void forward_group(const AttentionTiles& t, const HeadGroup& group, const Attent
     bf16* const out = t.head(y, group.batch, head, tile * k_tile);
     for (int64_t r = 0; r < t.rows(tile); ++r) {
       const float largest = running.largest[static_cast<size_t>(r)], sum = running.sums[static_cast<size_t>(r)];
-      logsumexp[t.statistic(group, head, tile * k_tile + r)] = largest * k_ln_2 + std::log(sum);
+      logsumexp[t.statistic(group, head, tile * k_tile + r)] = largest * t.scale + std::log(sum);
       // A query that sees no key gets zeros.
       const float share = t.sees_nothing(t.position(tile) + r) ? 0.0f : 1.0f / sum;
       narrow_row(t, b.output + r * t.width, share, false, out + r * y.row_stride);

@@ -44,9 +44,11 @@ BackwardBuffers prepare_backward(const AttentionTiles& t, const HeadGroup& group
 
 // What the backward pass needs of one query, and what it sees of the tile of keys.
 struct QueryRow {
-  float logsumexp, dot;  // the logarithm of base 2
+  float logsumexp, dot;
   uint64_t visible;
 };
+
+constexpr int k_to_nearest = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
 
 // power = e^(scale·score − logsumexp) and dscore = power·(dpower − dot) of one query and 16 keys.
 struct PowerAndGradient {
@@ -54,8 +56,11 @@ struct PowerAndGradient {
 };
 TPRIMAT_AVX512_BF16 inline PowerAndGradient softmax_backward(const float* score, const float* dpower, float scale,
                                                              const QueryRow& row, int64_t col) {
-  const __m512 scaled = _mm512_fmsub_ps(_mm512_loadu_ps(score), _mm512_set1_ps(scale), _mm512_set1_ps(row.logsumexp));
-  const __m512 power = _mm512_maskz_mov_ps(lanes_of(row.visible, col), power_of_two(scaled));
+  // Rounded as in the forward pass, where the largest score has become a part of logsumexp: no compiler may fuse these
+  // two.
+  const __m512 scaled = _mm512_mul_round_ps(_mm512_loadu_ps(score), _mm512_set1_ps(scale), k_to_nearest);
+  const __m512 less = _mm512_mul_ps(_mm512_sub_ps(scaled, _mm512_set1_ps(row.logsumexp)), _mm512_set1_ps(k_log2_e));
+  const __m512 power = _mm512_maskz_mov_ps(lanes_of(row.visible, col), power_of_two(less));
   return {power, _mm512_mul_ps(power, _mm512_sub_ps(_mm512_loadu_ps(dpower), _mm512_set1_ps(row.dot)))};
 }
 
@@ -133,7 +138,7 @@ void backward_tile(const AttentionTiles& t, const BackwardBuffers& b, QueryBlock
     const SoftmaxTile to{b.power_pairs + pairs, b.dscore_pairs + pairs, b.dscores + (key_tile - seen.first) * k_tile,
                          length};
     for (int64_t k = 0; k < pair_count(queries.count); ++k)
-      softmax_backward_pair(b, t.scale * k_log2_e, rows, queries.count, k, to);
+      softmax_backward_pair(b, t.scale, rows, queries.count, k, to);
   }
   multiply_small({b.dscores, length, b.keys_along + seen.first * k_tile * t.width, queries.count, t.width,
                   pairs_in(t, seen), b.dqueries + i * k_tile * t.width},
@@ -182,7 +187,7 @@ QueryBlock gather_queries(const AttentionTiles& t, const HeadGroup& group, const
     block.queries[static_cast<size_t>(i)] = queries, block.doutput[static_cast<size_t>(i)] = doutput;
     for (int64_t r = 0; r < queries.count; ++r)
       block.rows[static_cast<size_t>(i * k_tile + r)] = {
-          g.logsumexp[t.statistic(group, head, tile * k_tile + r)] * k_log2_e,
+          g.logsumexp[t.statistic(group, head, tile * k_tile + r)],
           dot_product(y.rows + r * y.stride, doutput.rows + r * doutput.stride, t.shape.head_dim), 0};
     count += queries.count;
   }

@@ -24,14 +24,14 @@ TPRIMAT_AVX512_BF16 inline __m256i narrow(__m512 values) {
 // 2^x for x not above 0, to 2 units in the last place: x = n + r, and the polynomial of degree 5 in r whose largest
 // relative error in [-1/2, 1/2] is least (Remez). NaN stays NaN.
 TPRIMAT_AVX512_BF16 inline __m512 power_of_two(__m512 x) {
-  x = _mm512_max_ps(_mm512_set1_ps(-150.0f), x);  // 2^-150 is 0 in float; the second operand passes NaN on
+  x = _mm512_max_ps(_mm512_set1_ps(-151.0f), x);  // 2^-151 is 0 in float; the second operand passes NaN on
   const __m512 n = _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC), r = _mm512_sub_ps(x, n);
   __m512 power = _mm512_set1_ps(1.3276472e-3f);
   for (const float coefficient : {9.675541e-3f, 5.550713e-2f, 0.2402212f, 0.69314694f, 1.0000001f})
     power = _mm512_fmadd_ps(power, r, _mm512_set1_ps(coefficient));
   return _mm512_scalef_ps(power, n);
 }
-inline constexpr float k_log2_e = 1.44269504f, k_ln_2 = 0.69314718f;
+inline constexpr float k_log2_e = 1.44269504f;
 
 inline __mmask16 lanes_below(int64_t count) {
   return static_cast<__mmask16>((1u << std::clamp<int64_t>(count, 0, k_lanes)) - 1u);

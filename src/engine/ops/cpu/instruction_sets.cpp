@@ -18,7 +18,7 @@ bool is_allowed(dnnl_cpu_isa_t set) {
 
 std::string instruction_limit() {
   for (const char* name : {"ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA"})
-    if (const char* const value = std::getenv(name)) return value;
+    if (const char* const value = std::getenv(name); value != nullptr && *value != 0) return value;
   return "";
 }
 
@@ -29,8 +29,9 @@ bool may_use_amx() { return is_allowed(dnnl_cpu_isa_avx512_core_amx); }
 void limit_kernels() {
 #if HWY_ARCH_X86
   if (may_use_avx512()) return;
-  hwy::DisableTargets(HWY_AVX2 - 1);  // the better a set, the lower its bit
-  hwy::GetChosenTarget().DeInit();    // a kernel may have been chosen already
+  const bool allows_avx2 = is_allowed(dnnl_cpu_isa_avx2);
+  hwy::DisableTargets(allows_avx2 ? HWY_AVX2 - 1 : 2 * HWY_AVX2 - 1);  // the better a set, the lower its bit
+  hwy::GetChosenTarget().DeInit();                                     // a kernel may have been chosen already
 #endif
 }
 

@@ -261,6 +261,10 @@ template <class T, class C>
 void matmul(const MatrixView<const T>& a, const MatrixView<const T>& b, const MatrixView<C>& c, bool accumulate) {
   CHECK(c.col_stride == 1);
   if (c.rows == 0 || c.cols == 0) return;
+  if (a.cols == 0) {  // a sum of nothing
+    for (int64_t r = 0; r < c.rows && !accumulate; ++r) std::fill_n(c.data + r * c.row_stride, c.cols, C{});
+    return;
+  }
   if constexpr (std::is_same_v<T, bf16>)
     if (has_bf16_pairs() && !(accumulate && std::is_same_v<C, bf16>)) return multiply_bf16<C>(a, b, c, accumulate);
   if (multiply_tiles(a, b, c, accumulate)) return;
