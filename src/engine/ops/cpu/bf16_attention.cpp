@@ -31,15 +31,22 @@ struct ForwardBuffers {
 
 using VisibleKeys = std::array<uint64_t, k_max_tiles>;
 
+// One query and several tiles of keys.
+struct ScoreRow {
+  const float* scores;
+  int64_t tiles;
+  const VisibleKeys& visible;
+};
+
 // The largest score that one query sees in several tiles of keys; −∞ where it sees none.
 template <bool IsPartial>
-TPRIMAT_AVX512_BF16 float largest_score(const float* scores, int64_t tiles, const VisibleKeys& visible) {
+TPRIMAT_AVX512_BF16 float largest_score(const ScoreRow& row) {
   __m512 top = _mm512_set1_ps(k_minus_infinity);
-  for (int64_t tile = 0; tile < tiles; ++tile)
+  for (int64_t tile = 0; tile < row.tiles; ++tile)
     for (int64_t c = 0; c < k_tile; c += k_lanes) {
-      const __m512 score = _mm512_loadu_ps(scores + tile * k_tile * k_tile + c);
+      const __m512 score = _mm512_loadu_ps(row.scores + tile * k_tile * k_tile + c);
       const __m512 larger = _mm512_max_ps(top, score);
-      top = IsPartial ? _mm512_mask_mov_ps(top, lanes_of(visible[static_cast<size_t>(tile)], c), larger) : larger;
+      top = IsPartial ? _mm512_mask_mov_ps(top, lanes_of(row.visible[static_cast<size_t>(tile)], c), larger) : larger;
     }
   return _mm512_reduce_max_ps(top);
 }
@@ -47,15 +54,14 @@ TPRIMAT_AVX512_BF16 float largest_score(const float* scores, int64_t tiles, cons
 // powers ← 2^(scale·(scores − largest)), 0 for keys out of sight; returns their sum. The largest gives exactly 1,
 // however large it is.
 template <bool IsPartial>
-TPRIMAT_AVX512_BF16 float raise_scores(const float* scores, int64_t tiles, const VisibleKeys& visible, float scale,
-                                       float largest, bf16* powers) {
+TPRIMAT_AVX512_BF16 float raise_scores(const ScoreRow& row, float scale, float largest, bf16* powers) {
   __m512 sum = _mm512_setzero_ps();
-  for (int64_t tile = 0; tile < tiles; ++tile) {
+  for (int64_t tile = 0; tile < row.tiles; ++tile) {
     const auto power_of = [&](int64_t c) TPRIMAT_AVX512_BF16 {
-      const __m512 score = _mm512_loadu_ps(scores + tile * k_tile * k_tile + c);
+      const __m512 score = _mm512_loadu_ps(row.scores + tile * k_tile * k_tile + c);
       const __m512 less = _mm512_sub_ps(score, _mm512_set1_ps(largest));
       const __m512 power = power_of_two(_mm512_mul_ps(less, _mm512_set1_ps(scale)));
-      return IsPartial ? _mm512_maskz_mov_ps(lanes_of(visible[static_cast<size_t>(tile)], c), power) : power;
+      return IsPartial ? _mm512_maskz_mov_ps(lanes_of(row.visible[static_cast<size_t>(tile)], c), power) : power;
     };
     for (int64_t c = 0; c < k_tile; c += 2 * k_lanes) {
       const __m512 low = power_of(c), high = power_of(c + k_lanes);
@@ -98,14 +104,14 @@ void fold_scores(const AttentionTiles& t, const ForwardBuffers& b, int64_t tile,
     const auto row = static_cast<size_t>(r);
     for (int64_t k = 0; IsPartial && k < keys.count; ++k)
       visible[row][static_cast<size_t>(k)] = visible_keys(t, t.position(tile) + range.first + r, keys.first + k);
-    top[row] = largest_score<IsPartial>(b.scores + r * k_tile, keys.count, visible[row]);
+    top[row] = largest_score<IsPartial>({b.scores + r * k_tile, keys.count, visible[row]});
   }
   float *const largest = b.running->largest.data() + range.first, *const sums = b.running->sums.data() + range.first;
   for (int64_t r = 0; r < range.count; r += k_lanes)
     renew_largest(top.data() + r, scale, largest + r, sums + r, shrink.data() + r);
   for (int64_t r = 0; r < range.count; ++r) {
     const auto row = static_cast<size_t>(r);
-    sums[r] += raise_scores<IsPartial>(b.scores + r * k_tile, keys.count, visible[row], scale, largest[r],
+    sums[r] += raise_scores<IsPartial>({b.scores + r * k_tile, keys.count, visible[row]}, scale, largest[r],
                                        b.powers + r * length);
     if (keys.first > t.first_key_tile(tile)) scale_row(b.output + (range.first + r) * t.width, t.width, shrink[row]);
   }

@@ -71,22 +71,23 @@ TPRIMAT_AVX512_BF16 inline __m512i interleave_halves(__m512i halves) {
   return _mm512_permutexvar_epi16(_mm512_load_si512(k_order), halves);
 }
 
-// Where the powers of a tile of queries and one of keys go.
+// Where the powers of a tile of queries and one of keys go, and what scales their scores.
 struct SoftmaxTile {
   bf16 *power_pairs, *dscore_pairs, *dscores;
   int64_t dscores_stride;
+  float scale;
 };
 
 // Queries 2k and 2k+1 of the tile (the second may be missing) against a tile of keys.
-TPRIMAT_AVX512_BF16 void softmax_backward_pair(const BackwardBuffers& b, float scale, const QueryRow* rows,
-                                               int64_t queries, int64_t k, const SoftmaxTile& to) {
+TPRIMAT_AVX512_BF16 void softmax_backward_pair(const BackwardBuffers& b, const QueryRow* rows, int64_t queries,
+                                               int64_t k, const SoftmaxTile& to) {
   bf16* const dscores = to.dscores + 2 * k * to.dscores_stride;
   for (int64_t c = 0; c < k_tile; c += k_lanes) {
     const int64_t at = 2 * k * k_tile + c;
-    const PowerAndGradient even = softmax_backward(b.scores + at, b.dpowers + at, scale, rows[2 * k], c);
+    const PowerAndGradient even = softmax_backward(b.scores + at, b.dpowers + at, to.scale, rows[2 * k], c);
     PowerAndGradient odd{_mm512_setzero_ps(), _mm512_setzero_ps()};
     if (2 * k + 1 < queries)
-      odd = softmax_backward(b.scores + at + k_tile, b.dpowers + at + k_tile, scale, rows[2 * k + 1], c);
+      odd = softmax_backward(b.scores + at + k_tile, b.dpowers + at + k_tile, to.scale, rows[2 * k + 1], c);
     const auto powers = reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(odd.power, even.power));
     const auto gradients = reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(odd.dscore, even.dscore));
     const int64_t pair = 2 * (k * k_tile + c);
@@ -136,9 +137,8 @@ void backward_tile(const AttentionTiles& t, const BackwardBuffers& b, QueryBlock
     score(t, doutput, b.values_across + key_tile * k_tile * t.width, b.dpowers);
     const int64_t pairs = (key_tile - keys.first) * length * k_tile + i * k_tile * k_tile;
     const SoftmaxTile to{b.power_pairs + pairs, b.dscore_pairs + pairs, b.dscores + (key_tile - seen.first) * k_tile,
-                         length};
-    for (int64_t k = 0; k < pair_count(queries.count); ++k)
-      softmax_backward_pair(b, t.scale, rows, queries.count, k, to);
+                         length, t.scale};
+    for (int64_t k = 0; k < pair_count(queries.count); ++k) softmax_backward_pair(b, rows, queries.count, k, to);
   }
   multiply_small({b.dscores, length, b.keys_along + seen.first * k_tile * t.width, queries.count, t.width,
                   pairs_in(t, seen), b.dqueries + i * k_tile * t.width},
