@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The peak that `tprimat probe` measures beside the fastest product of PyTorch, in turns: a slow peak would flatter every MFU.
 
-  products.py PROGRAM                   both formats, 5 rounds, 2 minutes
+  products.py PROGRAM                   both formats, 5 rounds
   products.py PROGRAM --formats bf16 --rounds 3 --json products.json
 
 PROGRAM is tprimat, release build; TPRIMAT_PYTHON names a Python with torch (2.13 or later), whose bf16 products are those
@@ -20,23 +20,24 @@ import contenders
 HERE = pathlib.Path(__file__).resolve().parent
 
 
-def probe_peak(options, kind, folder):
+def probe_peaks(options, folder):
+    """Of all formats: one probe measures them."""
     output, _ = contenders.run_watched([options.program, "probe", "--json", "--threads", str(options.threads)], {}, folder)
-    return next(each["flops_per_second"] for each in json.loads(output)["matmul"] if each["precision"] == kind)
+    return {each["precision"]: each["flops_per_second"] for each in json.loads(output)["matmul"]}
 
 
-def torch_peak(kind, settings, folder):
-    output, _ = contenders.run_watched([contenders.python(), HERE / "torch_products.py", kind], settings, folder)
-    return json.loads(output)
+def torch_peaks(options, settings, folder):
+    return {kind: json.loads(contenders.run_watched([contenders.python(), HERE / "torch_products.py", kind], settings,
+                                                    folder)[0]) for kind in options.formats}
 
 
 def measure(options, settings, folder):
     rows = []
     for number in range(options.rounds):
+        sides = [lambda: probe_peaks(options, folder), lambda: torch_peaks(options, settings, folder)]
+        found = {side: sides[side]() for side in ((0, 1) if number % 2 == 0 else (1, 0))}
         for kind in options.formats:
-            sides = [lambda: probe_peak(options, kind, folder), lambda: torch_peak(kind, settings, folder)]
-            found = {side: sides[side]() for side in ((0, 1) if number % 2 == 0 else (1, 0))}
-            row = {"format": kind, "probe": found[0], "torch": found[1]["flops_per_second"], **found[1]}
+            row = {"format": kind, "probe": found[0][kind], "torch": found[1][kind]["flops_per_second"], **found[1][kind]}
             rows.append(row)
             print(f"  {kind}  probe {row['probe'] / 1e9:7.0f}  PyTorch {row['torch'] / 1e9:7.0f} GFLOP/s, "
                   f"{row['form']} {row['shape']}   {row['probe'] / row['torch']:.2f}", flush=True)

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "ops/cpu/amx_tiles.h"
 #include "ops/cpu/avx512_bf16.h"
 
 #if TPRIMAT_HAS_AVX512_BF16
@@ -26,6 +27,17 @@ inline void clear_tile() {
 template <int Sum, int Left, int Right>
 inline void add_product() {
   asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(Sum), "i"(Left), "i"(Right));
+}
+
+// One step of 2×2 tiles of sums: each tile that is loaded takes part in two products.
+inline void add_step(const LeftPanel& left, const LeftPanel& right) {
+  load_tile<4>(left.first, left.row_bytes), load_tile<6>(right.first, right.row_bytes);
+  add_product<0, 4, 6>();
+  load_tile<7>(right.first + right.to_second, right.row_bytes);
+  add_product<1, 4, 7>();
+  load_tile<5>(left.first + left.to_second, left.row_bytes);
+  add_product<2, 5, 6>();
+  add_product<3, 5, 7>();
 }
 
 }  // namespace tprimat::engine::amx

@@ -79,17 +79,6 @@ struct Panels {
   const bf16* packed;  // nullptr: rows as they lie
 };
 
-// One step of 2×2 tiles of sums: each tile that is loaded takes part in two products.
-inline void add_step(const amx::LeftPanel& left, const amx::LeftPanel& right) {
-  amx::load_tile<4>(left.first, left.row_bytes), amx::load_tile<6>(right.first, right.row_bytes);
-  amx::add_product<0, 4, 6>();
-  amx::load_tile<7>(right.first + right.to_second, right.row_bytes);
-  amx::add_product<1, 4, 7>();
-  amx::load_tile<5>(left.first + left.to_second, left.row_bytes);
-  amx::add_product<2, 5, 6>();
-  amx::add_product<3, 5, 7>();
-}
-
 constexpr int64_t k_sums_row = k_panel_lines * static_cast<int64_t>(sizeof(float));
 // Where a tile of 32×32 sums starts.
 template <int Tile>
@@ -141,7 +130,7 @@ class BlockPipeline {
     int64_t stored = before_.is_whole ? 0 : k_panel_lines;
     for (int64_t step = 1; step < steps; ++step) {
       left.first += left.to_next, right.first += right.to_next;
-      add_step(left, right);
+      amx::add_step(left, right);
       if (stored < k_panel_lines) store_sums(share_, before_.sums, before_.row, before_.col, {stored, stored + rows});
       stored += rows;
     }

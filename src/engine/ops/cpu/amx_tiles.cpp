@@ -97,7 +97,7 @@ struct Sums {
   int64_t stride;
 };
 
-// 2×2 tiles of sums: each tile that is loaded takes part in two products.
+// 2×2 tiles of sums, over some steps.
 void multiply_pairs(TilePair left, TilePair right, int64_t steps, const Sums& sums, bool accumulate) {
   const int64_t row = sums.stride * static_cast<int64_t>(sizeof(float));
   float *const top = sums.at, *const bottom = top + k_tile_lines * sums.stride;
@@ -107,15 +107,8 @@ void multiply_pairs(TilePair left, TilePair right, int64_t steps, const Sums& su
   } else {
     clear_tile<0>(), clear_tile<1>(), clear_tile<2>(), clear_tile<3>();
   }
-  for (int64_t step = 0; step < steps; ++step, left.first += left.to_next, right.first += right.to_next) {
-    load_tile<4>(left.first, left.row_bytes), load_tile<6>(right.first, right.row_bytes);
-    add_product<0, 4, 6>();
-    load_tile<7>(right.first + right.to_second, right.row_bytes);
-    add_product<1, 4, 7>();
-    load_tile<5>(left.first + left.to_second, left.row_bytes);
-    add_product<2, 5, 6>();
-    add_product<3, 5, 7>();
-  }
+  for (int64_t step = 0; step < steps; ++step, left.first += left.to_next, right.first += right.to_next)
+    add_step(left, right);
   store_tile<0>(top, row), store_tile<1>(top + k_tile_lines, row);
   store_tile<2>(bottom, row), store_tile<3>(bottom + k_tile_lines, row);
 }
