@@ -37,6 +37,7 @@ class Cause:
     busy_core: int | None = None  # a process that does nothing else runs there during B
     profiled_steps: int = 20
     takes_turns: bool = True  # A and B, with their steps; else B follows A
+    sleeps: bool = False  # the injection lets the processor sleep, which computes slower for a while then: it is kept awake
     reported: bool = False  # the injector measures what it injects; else it is the gap of the unprofiled steps
 
     def config(self, side):
@@ -51,27 +52,29 @@ class Cause:
 NATIVE = [
     # What recomputation leaves in the caches saves little of a larger step.
     Cause("recompute", ("work",), sizes={"hidden": 512, "ffn": 1408}, changed={"recompute": "full"}),
-    Cause("data loader", ("data",), injection="data:0.02", reported=True),
+    Cause("data loader", ("data",), injection="data:0.02", sleeps=True, reported=True),
     # The kernel gives a busy core away in pieces of some ms: many steps, so that their means tell something.
     Cause("busy core", ("waiting",), sizes={"ranks": 2, "batch": 16, "steps": 90}, both="pin:1:1", busy_core=1,
           profiled_steps=80, takes_turns=False),
     Cause("micro-batches", ("micro_batches",), sizes={"length": 16, "micro": 32, "batch": 32}, changed={"micro": 1}),
     Cause("copies", ("one_sided",), injection="copies:1500", reported=True),
     Cause("collectives", ("communication",), sizes={"ranks": 2, "batch": 16}, injection="collectives:4e-8", reported=True),
-    Cause("slow steps", ("outliers",), injection="slow_step:0.2:5", reported=True),
+    Cause("slow steps", ("outliers",), injection="slow_step:0.2:5", sleeps=True, reported=True),
 ]
 FEW = {"steps": 8}  # only the recorded steps are compared
+# A short step: what it varies by is little of the injected time.
+SHORT = {**FEW, "layers": 1, "micro": 2, "batch": 2}
 # A step of 100 ms, of which the profiler takes little.
 LARGER = {**FEW, "hidden": 256, "ffn": 704, "length": 128}
 TORCH = [
     Cause("recompute", ("work",), sizes={**LARGER, "length": 256}, changed={"recompute": "full"}),
-    Cause("data loader", ("data",), sizes=FEW, injection="data:0.02", reported=True),
+    Cause("data loader", ("data",), sizes=SHORT, injection="data:0.02", sleeps=True, reported=True),
     Cause("busy core", ("waiting",), sizes={**LARGER, "ranks": 2, "batch": 16}, both="pin:1:1", busy_core=1,
           takes_turns=False),
     Cause("micro-batches", ("micro_batches",), sizes=LARGER, changed={"micro": 1}),
     Cause("copies", ("one_sided",), sizes=FEW, injection="copies:128", reported=True),
     Cause("collectives", ("communication",), sizes={**LARGER, "ranks": 2, "batch": 16}, slow_sockets=1e-8),
-    Cause("slow steps", ("outliers",), sizes=LARGER, injection="slow_step:0.5:5", reported=True),
+    Cause("slow steps", ("outliers",), sizes=SHORT, injection="slow_step:0.5:5", sleeps=True, reported=True),
 ]
 # Pairs of equal trainings, by framework.
 EQUAL = {"native": Cause("equal", ()), "tran": Cause("equal", (), sizes=LARGER)}

@@ -256,7 +256,8 @@ class Turns {
     while (others_done() < steps_ + side_) {
       if (seconds_since(begin) > k_longest_seconds)
         throw Error(Problem{"the other side takes no step", "TPRIMAT_TURNS", ""});
-      std::this_thread::sleep_for(std::chrono::microseconds(200));
+      std::this_thread::sleep_for(
+          std::chrono::milliseconds(2));  // rarely: what wakes up beside a step empties its caches
     }
   }
 

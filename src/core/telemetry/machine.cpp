@@ -277,18 +277,22 @@ MachineFacts read_machine(const std::vector<std::shared_ptr<const GpuLibrary>>& 
   return facts;
 }
 
-int64_t count_affinity() {
+std::vector<int> affinity() {
   // Machines with more than 1024 processors need a larger mask.
   for (int processors = 1024; processors <= 65536; processors *= 4) {
     cpu_set_t* mask = CPU_ALLOC(static_cast<size_t>(processors));
     const size_t size = CPU_ALLOC_SIZE(static_cast<size_t>(processors));
     const bool fits = ::sched_getaffinity(0, size, mask) == 0;
-    const int count = fits ? CPU_COUNT_S(size, mask) : 0;
+    std::vector<int> allowed;
+    for (int processor = 0; fits && processor < processors; ++processor)
+      if (CPU_ISSET_S(static_cast<size_t>(processor), size, mask)) allowed.push_back(processor);
     CPU_FREE(mask);
-    if (fits) return count;
+    if (fits) return allowed;
   }
-  return 1;
+  return {0};
 }
+
+int64_t count_affinity() { return std::ssize(affinity()); }
 
 CgroupLimits read_cgroup_limits(const fs::path& root) {
   CgroupLimits limits;

@@ -38,7 +38,8 @@ struct CpuFacts {
 // process may run on.
 CpuFacts read_cpu_facts(const std::filesystem::path& root, int64_t affinity);
 
-// Processors in this process's affinity mask.
+// Processors in this process's affinity mask, ascending, and their number.
+std::vector<int> affinity();
 int64_t count_affinity();
 
 // Limits of the control group (version 1 or 2) that this process is in, its parents included. Absent: no limit.

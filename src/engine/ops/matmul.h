@@ -41,10 +41,11 @@ struct Epilogue {
 template <class T>
 struct MatmulOps {
   // c = a·b, or c += a·b. Products of T are added up in Accum<T>; c is row-major.
-  // Fast form: oneDNN, which picks the kernel for this CPU; for bf16 on a CPU with AMX or AVX512-BF16 our own
-  // (cpu/bf16_product.h); all measured in docs/performance.md. Where oneDNN has none (f16
-  // without AVX512-FP16, bf16 below AVX-512), the inputs are widened to float, in which the product of two is exact,
-  // and multiplied there; the float copies are kept from one call to the next. Called from one thread at a time.
+  // Fast form: our own for float (cpu/float_product.h), and for bf16 on a CPU with AMX or AVX512-BF16
+  // (cpu/bf16_product.h); else oneDNN, which picks the kernel for this CPU; measured in docs/decisions.md. Where
+  // oneDNN has none (f16 without AVX512-FP16, bf16 below AVX-512), the inputs are widened to float, in which the
+  // product of two is exact, and multiplied there; the float copies are kept from one call to the next. Called from one
+  // thread at a time.
   void (*matmul)(const MatrixView<const T>& a, const MatrixView<const T>& b, const MatrixView<T>& c, bool accumulate);
   void (*matmul_wide)(const MatrixView<const T>& a, const MatrixView<const T>& b, const MatrixView<Accum<T>>& c,
                       bool accumulate);
@@ -63,7 +64,8 @@ struct MatmulOps {
   bool fuses_gelu = false;
 };
 
-// What multiplies numbers of this precision here: "own, AMX", "own, AVX512-BF16", or "oneDNN".
+// What multiplies numbers of this precision here: "own, AMX", "own, AVX512-BF16", "own, AVX-512", "own, AVX2",
+// "own, NEON", or "oneDNN".
 std::string product_kernels(Precision precision);
 
 // "onednn" -> "2.6.3": the libraries that products on the processor are made with, as compiled.

@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <random>
+#include <type_traits>
 #include <unordered_map>
 #include <vector>
 
@@ -11,8 +12,8 @@
 #include "base/error.h"
 #include "device/arena.h"
 #include "device/element.h"
-#include "ops/cpu/amx_tiles.h"
 #include "ops/cpu/bf16_panels.h"
+#include "ops/cpu/float_product.h"
 #include "ops/cpu/onednn.h"
 #include "ops/op_table.h"
 
@@ -127,38 +128,41 @@ class DnnlProduct : public Product {
   std::unordered_map<int, memory> arguments_;
 };
 
+template <class T>
 class OwnProduct : public Product {
  public:
   explicit OwnProduct(const ProductShape& shape) : shape_(shape), arena_(plan()) {
-    fill_normal(reinterpret_cast<std::byte*>(arena_.at(left_)), shape.m * shape.k, Type::bf16);
-    fill_normal(reinterpret_cast<std::byte*>(arena_.at(right_)), shape.k * shape.n, Type::bf16);
+    fill_normal(reinterpret_cast<std::byte*>(arena_.at(left_)), shape.m * shape.k, k_type);
+    fill_normal(reinterpret_cast<std::byte*>(arena_.at(right_)), shape.k * shape.n, k_type);
   }
 
   void run() override {
     const auto& [name, pass, m, n, k] = shape_;
-    const bf16 *const left = arena_.at(left_), *const right = arena_.at(right_);
+    const T *const left = arena_.at(left_), *const right = arena_.at(right_);
     if (pass == ProductPass::wgrad)
-      return cpu_ops<bf16>().matmul_wide(transposed(matrix(left, k, m)), matrix(right, k, n),
-                                         matrix(arena_.at(sums_), m, n), false);
+      return cpu_ops<T>().matmul_wide(transposed(matrix(left, k, m)), matrix(right, k, n),
+                                      matrix(arena_.at(sums_), m, n), false);
     const auto weights = pass == ProductPass::forward ? transposed(matrix(right, n, k)) : matrix(right, k, n);
-    cpu_ops<bf16>().matmul(matrix(left, m, k), weights, matrix(arena_.at(output_), m, n), false);
+    cpu_ops<T>().matmul(matrix(left, m, k), weights, matrix(arena_.at(output_), m, n), false);
   }
 
  private:
+  static constexpr Type k_type = std::is_same_v<T, bf16> ? Type::bf16 : Type::f32;
+
   ArenaPlan plan() {
     ArenaPlan plan;
     const int64_t count = shape_.m * shape_.n;
-    left_ = plan.reserve<bf16>(Component::workspace, shape_.m * shape_.k);
-    right_ = plan.reserve<bf16>(Component::workspace, shape_.k * shape_.n);
+    left_ = plan.reserve<T>(Component::workspace, shape_.m * shape_.k);
+    right_ = plan.reserve<T>(Component::workspace, shape_.k * shape_.n);
     if (shape_.pass == ProductPass::wgrad)
       sums_ = plan.reserve<float>(Component::workspace, count);
     else
-      output_ = plan.reserve<bf16>(Component::workspace, count);
+      output_ = plan.reserve<T>(Component::workspace, count);
     return plan;
   }
 
   ProductShape shape_;
-  Slot<bf16> left_, right_, output_;  // before arena_, which is planned from them
+  Slot<T> left_, right_, output_;  // before arena_, which is planned from them
   Slot<float> sums_;
   Arena arena_;
 };
@@ -208,8 +212,10 @@ std::unique_ptr<Product> make_product(const ProductShape& shape, ProductFormat f
 }
 
 std::unique_ptr<Product> make_own_product(const ProductShape& shape, ProductFormat format) {
-  if (format != ProductFormat::bf16 || !(has_amx() || has_bf16_pairs())) return nullptr;
-  return std::make_unique<OwnProduct>(shape);
+  if (format == ProductFormat::bf16 && has_bf16_pairs()) return std::make_unique<OwnProduct<bf16>>(shape);
+  if (format == ProductFormat::fp32 && !float_product_instructions().empty())
+    return std::make_unique<OwnProduct<float>>(shape);
+  return nullptr;
 }
 
 }  // namespace tprimat::engine

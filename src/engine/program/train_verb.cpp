@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -12,6 +13,7 @@
 #include "command_line/output_target.h"
 #include "command_line/value_checks.h"
 #include "device/parallel.h"
+#include "device/placement.h"
 #include "model_files/checkpoint_folder.h"
 #include "model_files/hugging_face.h"
 #include "ops/matmul.h"
@@ -84,21 +86,42 @@ std::string print_device(const Backend& backend) {
   return backend.accelerator == nullptr ? "" : fmt::format(" | device {}", printable(backend.device->name()));
 }
 
+// What a rank found and chose of the machine's processors.
+struct Processors {
+  int64_t affinity = count_affinity();  // before this rank keeps to its memory
+  std::vector<int> memory_nodes = {};   // see bind_rank_to_memory()
+
+  std::string print_memory() const {
+    if (memory_nodes.empty()) return "";
+    const bool is_one = memory_nodes.size() == 1;
+    return fmt::format(" | memory of node{} {}{}", is_one ? "" : "s", fmt::join(memory_nodes, ", "),
+                       is_one ? "" : ", page by page");
+  }
+};
+
+Processors choose_processors(const TrainSpec& spec, Platform platform) {
+  Processors chosen;
+  const LauncherPlace place = launcher_place();
+  if (platform == Platform::cpu)
+    chosen.memory_nodes = bind_rank_to_memory({place.local_rank, place.local_size, spec.threads});
+  return chosen;
+}
+
 // What decides the number of threads, and which kernels multiply.
-void print_processor(const TrainSpec& spec) {
+void print_processors(const TrainSpec& spec, const Processors& own) {
   const auto quota = read_cgroup_limits("/").processors;
-  print_result(fmt::format("processors {} | affinity {}{} | this rank takes {}\nkernels | products {} |\n",
-                           read_cpu_facts("/", count_affinity()).logical_processors, count_affinity(),
-                           quota ? fmt::format(" | quota {:.2f}", *quota) : "", spec.threads,
+  print_result(fmt::format("processors {} | affinity {}{}{} | this rank takes {}\nkernels | products {} |\n",
+                           read_cpu_facts("/", own.affinity).logical_processors, own.affinity,
+                           quota ? fmt::format(" | quota {:.2f}", *quota) : "", own.print_memory(), spec.threads,
                            product_kernels(spec.precision)));
 }
 
-void print_summary(const TrainSpec& spec, Engine& engine, const Backend& backend) {
+void print_summary(const TrainSpec& spec, Engine& engine, const Backend& backend, const Processors& processors) {
   const MemoryReport memory = engine.memory();
   print_result(fmt::format("model {} | parameters {} | precision {} | threads {}{} | allocated {:.3f} GB\n",
                            spec.model.name, count_parameters(spec.model).total(), enum_name(spec.precision),
                            spec.threads, print_device(backend), static_cast<double>(memory.bytes) / 1e9));
-  if (backend.accelerator == nullptr) print_processor(spec);
+  if (backend.accelerator == nullptr) print_processors(spec, processors);
   const ParallelSpec& p = spec.parallel;
   if (p.ranks() > 1)
     print_result(fmt::format("layout TP {} PP {} VP {} DP {} CP {} ZeRO-{}{} | rank 0: {} parameters\n", p.tensor,
@@ -184,12 +207,13 @@ class Watchers {
 ExitStatus train(const TrainOptions& options) {
   const TrainSpec spec = read_spec(options);
   const auto platform = parse_choice<Platform>(options.device, "--device");
+  const Processors processors = choose_processors(spec, platform);
   std::unique_ptr<Communicator> world = make_world_communicator();
   const Backend backend = backend_of(platform, *world, launcher_place());
   std::unique_ptr<Engine> engine = make_engine(spec, std::move(world), backend);
   const bool speaks = engine->ranks().world->rank() == 0;
   if (speaks) prepare_folders(spec, options);
-  if (speaks) print_summary(spec, *engine, backend);
+  if (speaks) print_summary(spec, *engine, backend, processors);
   Checkpoints checkpoints(spec, *engine, [](const std::string& note) { log_note(note); });
   const int64_t first_step = checkpoints.restore();
 

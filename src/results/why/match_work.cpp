@@ -165,13 +165,13 @@ class Matcher {
     return key.kernel_class == KernelClass::other && b_.on_gpu ? Cause::unknown_kernels : Cause::one_sided;
   }
   // A copy engine's work is launched within an operation that computes: where both sides call it, the host does no
-  // more.
+  // more. A recomputed operation is a further call.
   Cause lone_gap_cause(const WorkKey& key, const StepWork& other) const {
     const bool is_called = std::ranges::any_of(other.rows, [&](const WorkRow& row) {
       return row.has_operation && row.key.operation == key.operation &&
              (row.key.shapes == key.shapes || key.kernel_class == KernelClass::copy);
     });
-    if (is_called) return Cause::launch;
+    if (is_called && key.phase != Phase::recompute) return Cause::launch;
     const Cause cause = lone_cause(key);
     return cause == Cause::unknown_kernels || cause == Cause::communication ? Cause::launch : cause;
   }

@@ -108,6 +108,17 @@ TEST_P(Causes, Recomputation) {
   expect_alone(ledger(step), Cause::work, 400e-6);
 }
 
+// The forward pass calls the same operations with the same shapes.
+TEST(Processor, TheHostsTimeBeforeARecomputedOperationIsRecomputations) {
+  SampleStep step = sample_step();
+  SampleStep again(step.begin(), step.begin() + 5);
+  for (SampleOperation& each : again) each.phase = logs::Phase::recompute, each.before = 50'000;
+  step.insert(step.begin() + 5, again.begin(), again.end());
+  const Ledger found =
+      make_ledger(side("A", sample_trace(sample_step(), 3, false)), side("B", sample_trace(step, 3, false)));
+  expect_alone(found, Cause::work, 650e-6);
+}
+
 // A's product has no counterpart in B, and B has two others.
 TEST_P(Causes, OtherProductsAreNotOneOperation) {
   SampleStep step = sample_step();

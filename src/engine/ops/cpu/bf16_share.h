@@ -2,33 +2,12 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <optional>
 
-#include "device/arena.h"
 #include "device/parallel.h"
 #include "ops/cpu/bf16_lines.h"
+#include "ops/cpu/growing_buffer.h"
 
 namespace tprimat::engine {
-
-// Memory that grows to the need of the largest product and lives as long as its thread.
-template <class T>
-class GrowingBuffer {
- public:
-  GrowingBuffer() { cpu_device(); }  // made first, so it outlives the buffer, whose memory goes back to it
-  T* at_least(int64_t count) {
-    if (slot_.count < count) {
-      arena_.reset();
-      ArenaPlan plan;
-      slot_ = plan.reserve<T>(Component::workspace, count);
-      arena_.emplace(plan);
-    }
-    return arena_->at(slot_);
-  }
-
- private:
-  Slot<T> slot_;
-  std::optional<Arena> arena_;
-};
 
 inline GrowingBuffer<bf16>& shared_panels() {
   static GrowingBuffer<bf16> buffer;

@@ -14,6 +14,7 @@
 #include "ops/cpu/amx_tiles.h"
 #include "ops/cpu/bf16_panels.h"
 #include "ops/cpu/bf16_product.h"
+#include "ops/cpu/float_product.h"
 #include "ops/cpu/instruction_sets.h"
 #include "ops/cpu/onednn.h"
 #include "ops/fused_from_parts.h"
@@ -140,7 +141,6 @@ void execute(const Plan& plan, void* a, void* b, void* c) {
 template <class T, class C>
 Problem2d describe(const MatrixView<const T>& a, const MatrixView<const T>& b, const MatrixView<C>& c,
                    bool accumulate) {
-  CHECK(a.cols == b.rows && a.rows == c.rows && b.cols == c.cols);
   return {{c.rows, c.cols, a.cols},
           {a.row_stride, a.col_stride, b.row_stride, b.col_stride, c.row_stride, c.col_stride},
           data_type_of<T>(),
@@ -259,7 +259,7 @@ bool multiply_tiles(const MatrixView<const T>& a, const MatrixView<const T>& b, 
 
 template <class T, class C>
 void matmul(const MatrixView<const T>& a, const MatrixView<const T>& b, const MatrixView<C>& c, bool accumulate) {
-  CHECK(c.col_stride == 1);
+  CHECK(c.col_stride == 1 && a.cols == b.rows && a.rows == c.rows && b.cols == c.cols);
   if (c.rows == 0 || c.cols == 0) return;
   if (a.cols == 0) {  // a sum of nothing
     for (int64_t r = 0; r < c.rows && !accumulate; ++r) std::fill_n(c.data + r * c.row_stride, c.cols, C{});
@@ -267,6 +267,8 @@ void matmul(const MatrixView<const T>& a, const MatrixView<const T>& b, const Ma
   }
   if constexpr (std::is_same_v<T, bf16>)
     if (has_bf16_pairs() && !(accumulate && std::is_same_v<C, bf16>)) return multiply_bf16<C>(a, b, c, accumulate);
+  if constexpr (std::is_same_v<T, float>)
+    if (!float_product_instructions().empty()) return multiply_float(a, b, c, accumulate);
   if (multiply_tiles(a, b, c, accumulate)) return;
   if constexpr (!std::is_same_v<T, float>)
     matmul_widened(a, b, c, accumulate);
@@ -286,11 +288,21 @@ void matmul_with_row_sums(const MatrixView<const T>& a, const MatrixView<const T
   matmul_with_row_sums_from_parts<T>(cpu_ops<T>(), a, b, {c, accumulate, row_sums});
 }
 
+// Whether oneDNN multiplies such numbers here, rather than ours in float.
+bool stays_in_16_bits(Precision precision) {
+  if (precision != Precision::bf16 && precision != Precision::fp16) return false;
+  const DataType type = precision == Precision::bf16 ? DataType::bf16 : DataType::f16;
+  constexpr int64_t k_size = 64;
+  return make_plan({{k_size, k_size, k_size}, {k_size, 1, k_size, 1, k_size, 1}, type, type, false}).has_value();
+}
+
 }  // namespace
 
 std::string product_kernels(Precision precision) {
   if (precision == Precision::bf16 && has_amx()) return "own, AMX";
   if (precision == Precision::bf16 && has_bf16_pairs()) return "own, AVX512-BF16";
+  const std::string_view own = float_product_instructions();
+  if (!own.empty() && !stays_in_16_bits(precision)) return fmt::format("own, {}", own);
   const std::string limit = instruction_limit();
   return limit.empty() ? "oneDNN" : fmt::format("oneDNN, at most {}", printable(limit));
 }
