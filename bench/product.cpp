@@ -175,6 +175,8 @@ int main(int argc, char** argv) {
   const bool is_bf16 = argc < 3 || std::strcmp(argv[2], "fp32") != 0;
   if (is_bf16 && !engine::has_bf16_pairs())
     return fmt::print(stderr, "this CPU has no AVX512-BF16: oneDNN multiplies bf16, or nobody does\n"), 1;
+  if (!is_bf16 && engine::float_product_instructions().empty())
+    return fmt::print(stderr, "this CPU has no fused multiply-add: oneDNN multiplies float\n"), 1;
   engine::set_thread_count(0);
   const int rounds = argc > 1 ? std::max(1, std::atoi(argv[1])) : 15;
   return is_bf16 ? measure_all<bf16>(rounds, Precision::bf16) : measure_all<float>(rounds, Precision::fp32);

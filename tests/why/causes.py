@@ -37,7 +37,7 @@ class Cause:
     busy_core: int | None = None  # a process that does nothing else runs there during B
     profiled_steps: int = 20
     takes_turns: bool = True  # A and B, with their steps; else B follows A
-    sleeps: bool = False  # the injection lets the processor sleep, which computes slower for a while then: it is kept awake
+    sleeps: bool = False  # the processor would sleep, and compute slower afterwards: another process keeps it awake
     reported: bool = False  # the injector measures what it injects; else it is the gap of the unprofiled steps
 
     def config(self, side):
@@ -62,7 +62,7 @@ NATIVE = [
     Cause("slow steps", ("outliers",), injection="slow_step:0.2:5", sleeps=True, reported=True),
 ]
 FEW = {"steps": 8}  # only the recorded steps are compared
-# A short step: what it varies by is little of the injected time.
+# A step so short that its variation is small beside the injected time.
 SHORT = {**FEW, "layers": 1, "micro": 2, "batch": 2}
 # A step of 100 ms, of which the profiler takes little.
 LARGER = {**FEW, "hidden": 256, "ffn": 704, "length": 128}

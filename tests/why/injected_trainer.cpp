@@ -257,7 +257,7 @@ class Turns {
       if (seconds_since(begin) > k_longest_seconds)
         throw Error(Problem{"the other side takes no step", "TPRIMAT_TURNS", ""});
       std::this_thread::sleep_for(
-          std::chrono::milliseconds(2));  // rarely: what wakes up beside a step empties its caches
+          std::chrono::milliseconds(2));  // rarely: a thread that wakes up beside a step evicts its caches
     }
   }
 

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/check.h"
 #include "telemetry/machine.h"
 #include "telemetry/small_files.h"
 
@@ -64,35 +65,54 @@ bool bind_to(const std::vector<MemoryNode>& nodes) {
   return ::sched_setaffinity(0, sizeof mask, &mask) == 0;
 }
 
-// False where the kernel or a container refuses, or the user has set a policy.
+// Whether this process's memory goes elsewhere than where it is touched first, as by numactl. A container that keeps
+// the answer to itself has set none.
+bool has_memory_policy() {
+#ifdef SYS_get_mempolicy
+  int policy = 0;  // MPOL_DEFAULT of <numaif.h>
+  return ::syscall(SYS_get_mempolicy, &policy, nullptr, 0, nullptr, 0) == 0 && policy != 0;
+#else
+  return false;
+#endif
+}
+
+// False where the kernel or a container refuses.
 bool interleave_memory([[maybe_unused]] const std::vector<MemoryNode>& nodes) {
-#if defined(SYS_set_mempolicy) && defined(SYS_get_mempolicy)
-  constexpr int k_default = 0, k_interleave = 3;  // MPOL_... of <numaif.h>
+#ifdef SYS_set_mempolicy
+  constexpr int k_interleave = 3;  // MPOL_INTERLEAVE of <numaif.h>
   unsigned long mask = 0;
   constexpr int k_bits = 8 * sizeof mask;
   for (const MemoryNode& node : nodes) {
     if (node.number >= k_bits) return false;
     mask |= 1UL << node.number;
   }
-  int policy = k_default;
-  if (::syscall(SYS_get_mempolicy, &policy, nullptr, 0, nullptr, 0) != 0 || policy != k_default) return false;
   return ::syscall(SYS_set_mempolicy, k_interleave, &mask, k_bits + 1) == 0;
 #else
   return false;
 #endif
 }
 
-// Whether these are the processors of process 1: all of the machine, or of the container.
-bool are_all_processors(const std::filesystem::path& root, const std::vector<int>& allowed) {
+// "Cpus_allowed_list" of process 1, which may name processors that are offline.
+std::string processors_of_first_process(const std::filesystem::path& root) {
   constexpr std::string_view k_name = "Cpus_allowed_list:\t";
   const std::string status = read_small_file(root / "proc/1/status").value_or("");
   const size_t at = status.find(k_name);
-  if (at == std::string::npos) return false;
+  if (at == std::string::npos) return "";
   const size_t begin = at + k_name.size();
-  size_t count = 0;
-  visit_ranges(std::string_view(status).substr(begin, status.find('\n', begin) - begin),
-               [&](int first, int last) { count += static_cast<size_t>(std::max(last - first + 1, 0)); });
-  return count == allowed.size();
+  return status.substr(begin, status.find('\n', begin) - begin);
+}
+
+// Whether these are the processors of process 1 that are online: all of the machine, or of the container.
+bool are_all_processors(const std::filesystem::path& root, const std::vector<int>& allowed) {
+  const std::string first = processors_of_first_process(root);
+  const std::string online = read_small_file(root / "sys/devices/system/cpu/online").value_or("");
+  int64_t count = 0;
+  visit_ranges(first, [&](int begin, int end) {
+    visit_ranges(online, [&](int from, int to) {
+      count += std::max<int64_t>(int64_t{std::min(end, to)} - std::max(begin, from) + 1, 0);
+    });
+  });
+  return count == std::ssize(allowed) && processors_in(first, allowed).size() == allowed.size();
 }
 
 }  // namespace
@@ -115,6 +135,7 @@ std::vector<MemoryNode> usable_memory_nodes(const std::filesystem::path& root, c
 
 std::vector<MemoryNode> nodes_of_rank(const std::vector<MemoryNode>& nodes, const LocalRank& local) {
   const int64_t count = std::ssize(nodes);
+  CHECK(count > 0 && local.ranks > 0 && local.rank < local.ranks);
   if (count % local.ranks != 0 && local.ranks % count != 0) return nodes;
   const int64_t sharing = std::max<int64_t>(local.ranks / count, 1), own = std::max<int64_t>(count / local.ranks, 1);
   const bool have_space = std::ranges::all_of(
@@ -126,10 +147,10 @@ std::vector<MemoryNode> nodes_of_rank(const std::vector<MemoryNode>& nodes, cons
 
 std::vector<int> bind_rank_to_memory(const LocalRank& local) {
   const std::vector<MemoryNode> nodes = usable_memory_nodes("/", affinity());
-  if (nodes.size() < 2) return {};
+  if (nodes.size() < 2 || has_memory_policy()) return {};
   const std::vector<MemoryNode> own = nodes_of_rank(nodes, local);
-  if (own.size() < nodes.size() && !bind_to(own)) return {};
   if (own.size() > 1 && !interleave_memory(own)) return {};
+  if (own.size() < nodes.size() && !bind_to(own)) return {};
   std::vector<int> numbers;
   for (const MemoryNode& node : own) numbers.push_back(node.number);
   return numbers;

@@ -16,8 +16,8 @@ struct MemoryNode {
 };
 
 // `allowed`: this process's affinity, which a control group's cpuset limits. Domains without one of these are left out.
-// Empty where the kernel names no domains or leaves a processor out, and where a launcher or user has chosen the
-// processors: where they are fewer than those of the machine's or container's first process. `root` is "/"; tests give
+// Empty if the kernel names no domains or leaves a processor out, or if a launcher or user has chosen fewer processors
+// than the first process of the machine or container has. `root` is "/"; tests give
 // a folder.
 std::vector<MemoryNode> usable_memory_nodes(const std::filesystem::path& root, const std::vector<int>& allowed);
 
@@ -27,14 +27,14 @@ struct LocalRank {
   int64_t threads = 1;  // of each
 };
 
-// One domain where several ranks share each, neighbours the same; several whole ones where there are fewer ranks. All
-// where neither number divides the other, or where a domain has fewer processors than its ranks have threads.
+// One domain if ranks share domains (neighbours share the same); several whole ones if there are fewer ranks than
+// domains. All if neither number divides the other, or if a domain has fewer processors than its ranks have threads.
 std::vector<MemoryNode> nodes_of_rank(const std::vector<MemoryNode>& nodes, const LocalRank& local);
 
 // Keeps this process, and with it the memory that it touches first, in its domains; call before threads start. The
 // kernel still chooses among their processors, so that a thread need not wait for one that another program keeps busy.
-// Memory of a rank with several domains goes to them page by page in turn, unless a policy was set before. Returns
-// the numbers of its domains; empty: nothing was done.
+// Memory of a rank with several domains goes to them page by page in turn. Does nothing where a policy for memory
+// is set. Returns the numbers of its domains; empty: nothing was done.
 std::vector<int> bind_rank_to_memory(const LocalRank& local);
 
 }  // namespace tprimat::engine

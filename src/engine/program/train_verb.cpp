@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -86,7 +87,7 @@ std::string print_device(const Backend& backend) {
   return backend.accelerator == nullptr ? "" : fmt::format(" | device {}", printable(backend.device->name()));
 }
 
-// What a rank found and chose of the machine's processors.
+// The machine's processors as a rank found them, and its choice among them.
 struct Processors {
   int64_t affinity = count_affinity();  // before this rank keeps to its memory
   std::vector<int> memory_nodes = {};   // see bind_rank_to_memory()

@@ -12,11 +12,13 @@ namespace {
 // A machine with `all` processors.
 class PlacementTest : public testing::Test {
  protected:
-  void describe(const std::string& all, const std::string& online, const std::vector<std::string>& processors) {
+  void describe(const std::string& all, const std::string& nodes, const std::vector<std::string>& processors,
+                const std::string& online = "0-63") {
     write("proc/1/status", "Name:\tinit\nCpus_allowed_list:\t" + all + "\nMems_allowed:\t1");
     for (size_t i = 0; i < processors.size(); ++i)
       write("sys/devices/system/node/node" + std::to_string(i) + "/cpulist", processors[i]);
-    write("sys/devices/system/node/online", online);
+    write("sys/devices/system/node/online", nodes);
+    write("sys/devices/system/cpu/online", online);
   }
   std::vector<MemoryNode> read(const std::vector<int>& allowed) const {
     return usable_memory_nodes(folder_.path(), allowed);
@@ -40,6 +42,12 @@ TEST_F(PlacementTest, ALaunchersChoiceStands) {
   describe("0-7", "0-3", {"0-1", "2-3", "4-5", "6-7"});
   EXPECT_EQ(read({0, 1, 2, 3, 4, 5, 6, 7}).size(), 4u);
   EXPECT_TRUE(read({4, 5, 6, 7}).empty());  // rank 1 of 2 of Slurm
+}
+
+TEST_F(PlacementTest, WhatIsOfflineIsNotMissing) {
+  describe("0-7", "0-1", {"0-1", "4-5"}, "0-1,4-5");
+  EXPECT_EQ(read({0, 1, 4, 5}).size(), 2u);
+  EXPECT_TRUE(read({0, 1, 4, 6}).empty());  // as many, but others
 }
 
 TEST_F(PlacementTest, ADomainWithoutProcessorsIsNone) {

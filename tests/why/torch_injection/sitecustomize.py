@@ -94,7 +94,7 @@ class Turns:
         while min(self.others) < self.steps + self.side:
             if time.perf_counter() - begin > self.LONGEST_SECONDS:
                 raise SystemExit("error: the other side takes no step")
-            time.sleep(0.002)  # rarely: what wakes up beside a step empties its caches
+            time.sleep(0.002)  # rarely: a thread that wakes up beside a step evicts its caches
         if self.recorder:  # from the second step on
             self.recorder.last += time.perf_counter() - begin
 

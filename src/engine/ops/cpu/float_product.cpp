@@ -11,6 +11,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/check.h"
 #include "device/parallel.h"
 #include "ops/cpu/growing_buffer.h"
 #include "ops/cpu/instruction_sets.h"
@@ -33,7 +34,7 @@ constexpr int64_t k_max_share = 768;                     // elements of a sum be
 constexpr int64_t k_max_chunk = 3 * k_max_share;         // packed at a time
 constexpr int64_t k_chunk_floats = 1 << 21;              // of a packed operand: 8 MB
 constexpr int64_t k_task_rows = 384, k_task_panels = 8;  // that one thread multiplies without a break
-constexpr int64_t k_ahead = 12;                          // elements of a panel, which comes from the second-level cache
+constexpr int64_t k_ahead = 12;  // elements that a panel is prefetched ahead, from the second-level cache
 
 int64_t share_of(int64_t length) {
   const int64_t shares = (length + k_max_share - 1) / k_max_share;
@@ -114,6 +115,7 @@ void pack_along(const Lines& from, float* to) {
 template <int64_t Width>
 Panels<Width> pack(const Lines& from, int64_t share, GrowingBuffer<float>& buffer) {
   constexpr int64_t k_together = 8;  // panels
+  CHECK(from.lie_along() || from.line == 1 || from.count == 1);
   const int64_t count = panel_count(from.count, Width);
   const Panels<Width> panels{buffer.at_least(from.length * count * Width), count};
   const int64_t groups = panel_count(panels.count, k_together), shares = panel_count(from.length, share);
@@ -260,7 +262,7 @@ int64_t part_length(int64_t count, int64_t parts, int64_t unit) {
   return ((count + parts - 1) / parts + unit - 1) / unit * unit;
 }
 
-// How many rows and panels a task has: fewer than what the caches hold where threads would have nothing to do.
+// Rows and panels of a task: fewer than the caches hold if threads would be idle.
 struct TaskSize {
   int64_t rows, panels;
   int64_t count(const Chunk& chunk, int64_t all_panels) const {
@@ -325,7 +327,8 @@ void multiply(const MatrixView<const float>& a, const MatrixView<const float>& b
 
 const char* instructions() {
   if (HWY_NATIVE_FMA == 0) return "";
-  return HWY_ARCH_ARM ? "NEON" : HWY_MAX_BYTES >= 64 ? "AVX-512" : "AVX2";
+  if (HWY_ARCH_ARM) return "NEON";
+  return !HWY_ARCH_X86 ? "" : HWY_MAX_BYTES >= 64 ? "AVX-512" : "AVX2";
 }
 
 }  // namespace

@@ -6,8 +6,8 @@
 
 namespace tprimat::engine {
 
-// The instructions that the kernel below takes here: "AVX-512", "AVX2", "NEON"; "" where this CPU does not multiply and
-// add floats in one, for which it is made.
+// The instructions that the kernel below uses on this CPU: "AVX-512", "AVX2", "NEON"; "" on a CPU without fused
+// multiply-add.
 std::string_view float_product_instructions();
 
 // c = a·b or c += a·b in float, for all strides of matmul (K. Goto, R. van de Geijn: Anatomy of High-Performance Matrix

@@ -15,9 +15,9 @@ class GrowingBuffer {
   T* at_least(int64_t count) {
     if (slot_.count < count) {
       arena_.reset();
+      slot_ = {};
       ArenaPlan plan;
       const Slot<T> larger = plan.reserve<T>(Component::workspace, count);
-      slot_ = {};
       arena_.emplace(plan);
       slot_ = larger;
     }
