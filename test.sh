@@ -136,7 +136,8 @@ stage_release() {
   install_nvcc
   # Kernels for NVIDIA's GPUs are part of this build, which has everything else that they need; their module does not
   # stand beside the program, whose tests are about a machine without it.
-  configure release -DTPRIMAT_GPU=nvd -DTPRIMAT_GPU_FOLDER=gpu
+  # Of its three architectures only the one that bench/device/check.sh reads; the package is compiled for all.
+  configure release -DTPRIMAT_GPU=nvd -DTPRIMAT_GPU_FOLDER=gpu -DTPRIMAT_GPU_ARCHITECTURES_nvd=90a
   build release
   # The sanitizers' builds are clang's, so GCC's warnings of our files count here. (Those that it gives inside its own
   # headers are false alarms of the optimiser, which differ from one processor to the next.)
