@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "device/parallel.h"
 #include "ops/op_table.h"
+#include "stats/descriptive.h"
 
 namespace tprimat {
 namespace {
@@ -21,23 +22,14 @@ using engine::matrix;
 
 constexpr int k_calls = 2000;  // a round
 
-struct Cost {
-  double median, lowest;  // microseconds a call
-};
-
-Cost cost_of(int rounds, const std::function<void()>& call) {
+void print_cost(const char* name, int rounds, const std::function<void()>& call) {
   std::vector<double> micros;
   for (int round = 0; round < rounds; ++round) {
     const auto start = SteadyClock::now();
     for (int i = 0; i < k_calls; ++i) call();
     micros.push_back(seconds_since(start) / k_calls * 1e6);
   }
-  std::sort(micros.begin(), micros.end());
-  return {micros[micros.size() / 2], micros.front()};
-}
-
-void print(const char* name, const Cost& cost) {
-  fmt::print("{:<44}{:>8.2f}{:>8.2f}\n", name, cost.median, cost.lowest);
+  fmt::print("{:<44}{:>8.2f}{:>8.2f}\n", name, median(micros), std::ranges::min(micros));
 }
 
 }  // namespace
@@ -50,21 +42,20 @@ int main(int argc, char** argv) {
   const int64_t pieces = engine::k_pieces_per_thread * engine::thread_count();
   fmt::print("{} threads; microseconds a call, {} rounds of {} calls\n{:<44}{:>8}{:>8}\n", engine::thread_count(),
              rounds, k_calls, "", "median", "lowest");
-  print("a loop of as many pieces as threads",
-        cost_of(rounds, [] { engine::parallel_each(engine::thread_count(), [](int64_t) {}); }));
-  print("a loop of four pieces per thread", cost_of(rounds, [&] { engine::parallel_each(pieces, [](int64_t) {}); }));
+  print_cost("a loop of as many pieces as threads", rounds,
+             [] { engine::parallel_each(engine::thread_count(), [](int64_t) {}); });
+  print_cost("a loop of four pieces per thread", rounds, [&] { engine::parallel_each(pieces, [](int64_t) {}); });
 
   constexpr int64_t k_rows = 8, k_cols = 32;
   std::vector<bf16> x(k_rows * k_cols), y(k_rows * k_cols), weight(k_cols * k_cols);
   std::vector<float> scale(k_rows);
   const auto& ops = engine::cpu_ops<bf16>();
-  print("rmsnorm of 8 x 32", cost_of(rounds, [&] {
-          ops.rmsnorm_forward({k_rows, k_cols}, x.data(), weight.data(), y.data(), scale.data());
-        }));
-  print("sum of two tensors of 8 x 32",
-        cost_of(rounds, [&] { ops.add(k_rows * k_cols, x.data(), y.data(), y.data()); }));
-  print("product of 8 x 32 x 32, bf16", cost_of(rounds, [&] {
-          ops.matmul(matrix<const bf16>(x.data(), k_rows, k_cols), matrix<const bf16>(weight.data(), k_cols, k_cols),
-                     matrix(y.data(), k_rows, k_cols), false);
-        }));
+  print_cost("rmsnorm of 8 x 32", rounds, [&] {
+    ops.rmsnorm_forward({k_rows, k_cols}, x.data(), weight.data(), y.data(), scale.data());
+  });
+  print_cost("sum of two tensors of 8 x 32", rounds, [&] { ops.add(k_rows * k_cols, x.data(), y.data(), y.data()); });
+  print_cost("product of 8 x 32 x 32, bf16", rounds, [&] {
+    ops.matmul(matrix<const bf16>(x.data(), k_rows, k_cols), matrix<const bf16>(weight.data(), k_cols, k_cols),
+               matrix(y.data(), k_rows, k_cols), false);
+  });
 }

@@ -9,7 +9,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <dnnl.hpp>
-#include <random>
 #include <type_traits>
 #include <vector>
 
@@ -19,6 +18,7 @@
 #include "ops/cpu/bf16_panels.h"
 #include "ops/cpu/float_product.h"
 #include "ops/op_table.h"
+#include "stats/descriptive.h"
 
 namespace tprimat {
 namespace {
@@ -93,29 +93,10 @@ double seconds_of(const Work& work) {
   return seconds_since(start);
 }
 
-struct Times {
-  std::vector<double> seconds;
-  double median() {
-    std::sort(seconds.begin(), seconds.end());
-    return seconds[seconds.size() / 2];
-  }
-  double fastest() const { return *std::min_element(seconds.begin(), seconds.end()); }
-};
-
 // The clock of a processor depends on the numbers that it multiplies.
 template <class T>
 void fill_normal(T* to, int64_t count) {
-  std::mt19937 generator(42);
-  std::normal_distribution<float> normal;
-  std::vector<float> values((1 << 16) + 7);
-  for (float& value : values) value = normal(generator);
-  for (int64_t i = 0; i < count; ++i) {
-    const float value = values[static_cast<size_t>(i) % values.size()];
-    if constexpr (std::is_same_v<T, float>)
-      to[i] = value;
-    else
-      to[i] = engine::to_bf16(value);
-  }
+  engine::cpu_ops<T>().draw_normal(count, {.stddev = 1.0, .stream = 42, .cols = count, .whole_cols = count}, to);
 }
 
 template <class T>
@@ -135,17 +116,18 @@ void measure(const Shape& s, int rounds) {
     else
       engine::cpu_ops<T>().matmul(o.a, o.b, o.product, false);
   };
-  Times own, theirs, ratios;
+  std::vector<double> own, theirs, ratios;
   for (int round = -1; round < rounds; ++round) {  // the first warms both up
     const double mine = seconds_of(ours), other = seconds_of([&] { peer.run(); });
     if (round < 0) continue;
-    own.seconds.push_back(mine), theirs.seconds.push_back(other), ratios.seconds.push_back(other / mine);
+    own.push_back(mine), theirs.push_back(other), ratios.push_back(other / mine);
   }
   const double flops = 2.0 * static_cast<double>(s.m) * static_cast<double>(s.n) * static_cast<double>(s.k);
   const char* const passes[] = {"forward", "input", "weight"};
   fmt::print("{:8} {:8} {:>6} x {:>6} x {:>6}  {:7.0f} {:7.0f}  {:7.0f} {:7.0f}  {:6.2f}\n", s.name,
-             passes[static_cast<int>(s.pass)], s.m, s.n, s.k, flops / own.median() / 1e9, flops / own.fastest() / 1e9,
-             flops / theirs.median() / 1e9, flops / theirs.fastest() / 1e9, ratios.median());
+             passes[static_cast<int>(s.pass)], s.m, s.n, s.k, flops / median(own) / 1e9,
+             flops / std::ranges::min(own) / 1e9, flops / median(theirs) / 1e9, flops / std::ranges::min(theirs) / 1e9,
+             median(ratios));
 }
 
 template <class T>

@@ -1,6 +1,6 @@
 # How sources of GPU kernels (.cu) are compiled for TPRIMAT_GPU: by nvcc for NVIDIA, by a HIP compiler for AMD. Everything
 # else of the GPU modules goes through the C++ compiler, with the vendor's headers. See docs/gpu.md.
-set(TPRIMAT_GPU_ARCHITECTURES_nvd 80 90a 100 CACHE STRING "A100; H100, H200; B200: each takes a third of compiling")
+set(TPRIMAT_GPU_ARCHITECTURES_nvd 80 90a 100 CACHE STRING "A100; H100, H200; B200")
 set(TPRIMAT_GPU_ARCHITECTURES_amd gfx90a gfx942)  # MI210, MI250; MI300A, MI300X, MI325X
 
 add_library(tprimat_gpu_vendor INTERFACE)  # the vendor's headers and runtime

@@ -16,30 +16,6 @@ HERE = pathlib.Path(__file__).resolve().parent
 REPORT, TURNS = "injected.jsonl", "turns"  # of a side, of a pair
 NEVER = ((1 << 63) - 1).to_bytes(8, sys.byteorder)
 BURNERS = 3
-# Computes until the test is gone. With argv[1] 19 it takes next to nothing from others; the kernel accepts a session's
-# niceness only every 100 ms.
-BURN = """
-import os, sys, time
-niceness, parent = sys.argv[1], os.getppid()
-if niceness == "19":
-    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-for attempt in range(20):
-    try:
-        file = os.open("/proc/self/autogroup", os.O_WRONLY)
-        try:
-            os.write(file, niceness.encode())
-        finally:
-            os.close(file)
-    except BlockingIOError:
-        time.sleep(0.1)
-    except OSError:  # no such file, or not allowed
-        break
-    else:
-        break
-while os.getppid() == parent:
-    for _ in range(100000):
-        pass
-"""
 
 
 @dataclasses.dataclass
@@ -104,7 +80,7 @@ def busy(processors, nice=-15):
     """Processes that never wait, one for each of these processors."""
     with contextlib.ExitStack() as started:
         for each in processors:
-            burner = subprocess.Popen([sys.executable, "-c", BURN, str(nice)], preexec_fn=before_exec({each}, nice),
+            burner = subprocess.Popen([sys.executable, HERE / "burner.py", str(nice)], preexec_fn=before_exec({each}, nice),
                                       start_new_session=True)
             started.callback(burner.wait)
             started.callback(burner.kill)

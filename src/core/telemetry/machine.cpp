@@ -21,14 +21,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The rest of the first line that begins with `start`.
-std::optional<std::string> find_line(const fs::path& file, std::string_view start) {
-  std::istringstream lines(read_small_file(file).value_or(""));
-  for (std::string line; std::getline(lines, line);)
-    if (line.starts_with(start)) return line.substr(start.size());
-  return std::nullopt;
-}
-
 // "MemAvailable:   23480336 kB"
 std::optional<double> read_kilobytes(const fs::path& file, std::string_view name) {
   std::istringstream line(find_line(file, name).value_or(""));

@@ -3,7 +3,9 @@
 #include <filesystem>
 #include <fstream>
 #include <optional>
+#include <sstream>
 #include <string>
+#include <string_view>
 
 // Files of /proc and /sys: short, and absent on many machines.
 namespace tprimat {
@@ -27,6 +29,14 @@ inline std::optional<double> read_small_number(const std::filesystem::path& path
   char* end = nullptr;
   const double value = std::strtod(text->c_str(), &end);
   return *end == '\0' ? std::optional(value) : std::nullopt;
+}
+
+// The rest of the first line that begins with `start`.
+inline std::optional<std::string> find_line(const std::filesystem::path& file, std::string_view start) {
+  std::istringstream lines(read_small_file(file).value_or(""));
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with(start)) return line.substr(start.size());
+  return std::nullopt;
 }
 
 }  // namespace tprimat

@@ -172,10 +172,7 @@ class ProcessorCutter {
       : trace_(trace), cut_(cut), waits_(waits_of(trace, waiting, cut.device.has_value())), states_(trace) {}
 
   void cut() {
-    std::vector<SweepItem> items;
-    const auto is_operation = [](const logs::HostEvent& event) { return event.kind == logs::HostEventKind::operation; };
-    for (const HostStretch& each : innermost_events(trace_, is_operation))
-      items.push_back({each.span, each.event, rank(each)});
+    std::vector<SweepItem> items = operations();
     for (uint32_t i = 0; i < trace_.host_events.size(); ++i)
       if (runs_beside(trace_, cut_, i)) items.push_back({trace_.host_events[i].span, i, k_collective_rank});
     sweep(std::move(items), whole(cut_.windows),
@@ -187,6 +184,21 @@ class ProcessorCutter {
   }
 
  private:
+  // The host's time around operations goes with the one that follows on its thread: before a recomputed one it is
+  // recomputation's, which runs inside an operation of the backward pass.
+  std::vector<SweepItem> operations() const {
+    const auto is_operation = [](const logs::HostEvent& event) { return event.kind == logs::HostEventKind::operation; };
+    std::vector<SweepItem> items;
+    for (const HostStretch& each : innermost_events(trace_, is_operation))
+      items.push_back({each.span, each.event, rank(each)});
+    for (size_t i = items.size(); i-- > 1;) {
+      SweepItem& each = items[i - 1];
+      const bool same_thread = trace_.host_events[each.event].thread == trace_.host_events[items[i].event].thread;
+      if (each.rank == k_enclosing_rank && same_thread) each.event = items[i].event;
+    }
+    return items;
+  }
+
   // An operation around others does nothing itself, nor does a view: its own time is the host's.
   uint8_t rank(const HostStretch& stretch) const {
     const KernelClass kernel_class = cut_.classes[stretch.event];

@@ -108,14 +108,37 @@ TEST_P(Causes, Recomputation) {
   expect_alone(ledger(step), Cause::work, 400e-6);
 }
 
-// The forward pass calls the same operations with the same shapes.
-TEST(Processor, TheHostsTimeBeforeARecomputedOperationIsRecomputations) {
+// Recomputes five operations, each after 50 us of the host.
+SampleStep recomputing_step() {
   SampleStep step = sample_step();
   SampleStep again(step.begin(), step.begin() + 5);
   for (SampleOperation& each : again) each.phase = logs::Phase::recompute, each.before = 50'000;
   step.insert(step.begin() + 5, again.begin(), again.end());
-  const Ledger found =
-      make_ledger(side("A", sample_trace(sample_step(), 3, false)), side("B", sample_trace(step, 3, false)));
+  return step;
+}
+
+// The forward pass calls the same operations with the same shapes.
+TEST(Processor, TheHostsTimeBeforeARecomputedOperationIsRecomputations) {
+  const Ledger found = make_ledger(side("A", sample_trace(sample_step(), 3, false)),
+                                   side("B", sample_trace(recomputing_step(), 3, false)));
+  expect_alone(found, Cause::work, 650e-6);
+}
+
+// As where PyTorch unpacks what it saved.
+TEST(Processor, AnOperationThatRecomputesOthersDoesNothingItself) {
+  logs::Trace b = sample_trace(recomputing_step(), 3, false);
+  b.names.push_back("MmBackward0");
+  std::vector<logs::HostEvent> around;
+  for (const logs::HostEvent& each : b.host_events) {
+    if (each.phase != logs::Phase::recompute) continue;
+    logs::HostEvent outer = each;
+    outer.span.begin -= 50'000, outer.name = static_cast<uint32_t>(b.names.size() - 1);
+    outer.phase = logs::Phase::backward, outer.shapes = logs::k_none;
+    around.push_back(outer);
+  }
+  ASSERT_EQ(around.size(), 15u);
+  b.host_events.insert(b.host_events.end(), around.begin(), around.end());
+  const Ledger found = make_ledger(side("A", sample_trace(sample_step(), 3, false)), side("B", std::move(b)));
   expect_alone(found, Cause::work, 650e-6);
 }
 

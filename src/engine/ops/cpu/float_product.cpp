@@ -43,16 +43,16 @@ int64_t share_of(int64_t length) {
 
 int64_t panel_count(int64_t lines, int64_t width) { return (lines + width - 1) / width; }
 
-// One operand: `count` lines (rows of a, columns of b) of `length` elements; element k of line i is at
-// data[i·line + k·step].
-struct Lines {
-  const float* data;
-  int64_t count, length, line, step;
-  bool lie_along() const { return step == 1; }
-  Lines part(int64_t first, int64_t lines, int64_t begin, int64_t elements) const {
-    return {data + first * line + begin * step, lines, elements, line, step};
-  }
-};
+// One operand: its rows are the lines of a product, rows of a and columns of b.
+using Lines = MatrixView<const float>;
+
+bool lie_along(const Lines& lines) { return lines.col_stride == 1; }
+
+// `count` lines and `length` elements of them.
+Lines part(const Lines& from, int64_t line, int64_t count, int64_t begin, int64_t length) {
+  return {from.data + line * from.row_stride + begin * from.col_stride, count, length, from.row_stride,
+          from.col_stride};
+}
 
 // A packed operand: its shares one after the other, of each the panels of `Width` lines; a panel holds element 0 of all
 // its lines, then element 1. Lines past the last are zero.
@@ -68,9 +68,9 @@ struct Panels {
 // Neighbouring panels of one share whose lines lie side by side: memory is read in long runs.
 template <int64_t Width>
 void pack_across(const Lines& from, float* to) {
-  const int64_t whole = from.count / Width, rest = from.count % Width, panel = from.length * Width;
-  for (int64_t k = 0; k < from.length; ++k, to += Width) {
-    const float* const row = from.data + k * from.step;
+  const int64_t whole = from.rows / Width, rest = from.rows % Width, panel = from.cols * Width;
+  for (int64_t k = 0; k < from.cols; ++k, to += Width) {
+    const float* const row = from.data + k * from.col_stride;
     for (int64_t p = 0; p < whole; ++p) std::memcpy(to + p * panel, row + p * Width, Width * sizeof(float));
     if (rest == 0) continue;
     float* const last = to + whole * panel;
@@ -99,15 +99,15 @@ inline void transpose4(const float* from, int64_t line, float* to, int64_t width
 template <int64_t Width>
 void pack_along(const Lines& from, float* to) {
   constexpr int64_t k_square = 4;
-  const int64_t lines = from.count / k_square * k_square, elements = from.length / k_square * k_square;
+  const int64_t lines = from.rows / k_square * k_square, elements = from.cols / k_square * k_square;
   for (int64_t begin = 0; begin < elements; begin += k_line)
     for (int64_t i = 0; i < lines; i += k_square)
       for (int64_t k = begin; k < std::min(begin + k_line, elements); k += k_square)
-        transpose4(from.data + i * from.line + k, from.line, to + k * Width + i, Width);
-  for (int64_t k = 0; k < from.length; ++k) {
+        transpose4(from.data + i * from.row_stride + k, from.row_stride, to + k * Width + i, Width);
+  for (int64_t k = 0; k < from.cols; ++k) {
     const int64_t first = k < elements ? lines : 0;  // the squares have the others
-    for (int64_t i = first; i < from.count; ++i) to[k * Width + i] = from.data[i * from.line + k];
-    std::fill(to + k * Width + from.count, to + (k + 1) * Width, 0.0f);
+    for (int64_t i = first; i < from.rows; ++i) to[k * Width + i] = from.data[i * from.row_stride + k];
+    std::fill(to + k * Width + from.rows, to + (k + 1) * Width, 0.0f);
   }
 }
 
@@ -115,17 +115,17 @@ void pack_along(const Lines& from, float* to) {
 template <int64_t Width>
 Panels<Width> pack(const Lines& from, int64_t share, GrowingBuffer<float>& buffer) {
   constexpr int64_t k_together = 8;  // panels
-  CHECK(from.lie_along() || from.line == 1 || from.count == 1);
-  const int64_t count = panel_count(from.count, Width);
-  const Panels<Width> panels{buffer.at_least(from.length * count * Width), count};
-  const int64_t groups = panel_count(panels.count, k_together), shares = panel_count(from.length, share);
+  CHECK(lie_along(from) || from.row_stride == 1 || from.rows == 1);
+  const int64_t count = panel_count(from.rows, Width);
+  const Panels<Width> panels{buffer.at_least(from.cols * count * Width), count};
+  const int64_t groups = panel_count(panels.count, k_together), shares = panel_count(from.cols, share);
   parallel_each(groups * shares, [&](int64_t piece) {
-    const int64_t begin = piece / groups * share, length = std::min(share, from.length - begin);
+    const int64_t begin = piece / groups * share, length = std::min(share, from.cols - begin);
     const int64_t first = piece % groups * k_together, end = std::min(first + k_together, panels.count);
     const auto lines = [&](int64_t panel, int64_t together) {
-      return from.part(panel * Width, std::min(together * Width, from.count - panel * Width), begin, length);
+      return part(from, panel * Width, std::min(together * Width, from.rows - panel * Width), begin, length);
     };
-    if (!from.lie_along()) return pack_across<Width>(lines(first, end - first), panels.at(begin, first, length));
+    if (!lie_along(from)) return pack_across<Width>(lines(first, end - first), panels.at(begin, first, length));
     for (int64_t panel = first; panel < end; ++panel)
       pack_along<Width>(lines(panel, 1), panels.at(begin, panel, length));
   });
@@ -221,7 +221,7 @@ struct Left {
   Panels<k_rows> panels;
   LeftRows tile(int64_t begin, int64_t length, int64_t row) const {
     if (panels.data != nullptr) return {panels.at(begin, row / k_rows, length), 1, k_rows};
-    return {lines.data + row * lines.line + begin, lines.line, 1};
+    return {lines.data + row * lines.row_stride + begin, lines.row_stride, 1};
   }
 };
 
@@ -299,24 +299,20 @@ int64_t lines_at_a_time(int64_t count, int64_t length, int64_t width) {
 void multiply_columns(const Product& p, Chunk chunk) {
   static GrowingBuffer<float> left_panels, right_panels;
   const int64_t length = chunk.end - chunk.begin;
-  const auto right = pack<k_columns>(p.right.part(chunk.col, chunk.cols, chunk.begin, length), p.share, right_panels);
-  const bool lie_along = p.left.lie_along();
-  const int64_t rows = lie_along ? p.left.count : lines_at_a_time(p.left.count, length, k_rows);
-  for (chunk.row = 0; chunk.row < p.left.count; chunk.row += rows) {
-    chunk.rows = std::min(rows, p.left.count - chunk.row);
-    const Lines lines = p.left.part(chunk.row, chunk.rows, chunk.begin, length);
-    const auto panels = lie_along ? Panels<k_rows>{} : pack<k_rows>(lines, p.share, left_panels);
+  const auto right = pack<k_columns>(part(p.right, chunk.col, chunk.cols, chunk.begin, length), p.share, right_panels);
+  const bool in_place = lie_along(p.left);
+  const int64_t rows = in_place ? p.left.rows : lines_at_a_time(p.left.rows, length, k_rows);
+  for (chunk.row = 0; chunk.row < p.left.rows; chunk.row += rows) {
+    chunk.rows = std::min(rows, p.left.rows - chunk.row);
+    const Lines lines = part(p.left, chunk.row, chunk.rows, chunk.begin, length);
+    const auto panels = in_place ? Panels<k_rows>{} : pack<k_rows>(lines, p.share, left_panels);
     multiply_chunk(p, chunk, {lines, panels}, right);
   }
 }
 
 void multiply(const MatrixView<const float>& a, const MatrixView<const float>& b, const MatrixView<float>& c,
               bool accumulate) {
-  const Product p{{a.data, a.rows, a.cols, a.row_stride, a.col_stride},
-                  {b.data, b.cols, b.rows, b.col_stride, b.row_stride},
-                  c,
-                  accumulate,
-                  share_of(a.cols)};
+  const Product p{a, transposed(b), c, accumulate, share_of(a.cols)};
   const int64_t longest = k_max_chunk / p.share * p.share;
   for (int64_t begin = 0; begin < a.cols; begin += longest) {
     const int64_t length = std::min(longest, a.cols - begin), cols = lines_at_a_time(b.cols, length, k_columns);
