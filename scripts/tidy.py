@@ -2,7 +2,8 @@
 """Runs clang-tidy (.clang-tidy: size and complexity of functions, names) over src/ with the commands of a clang build.
 
     scripts/tidy.py [--build FOLDER] [PATH...]      FOLDER: build/asan by default; PATH: only sources below it
-    scripts/tidy.py --commits 40                    only folders that the last 40 commits or the working tree changed
+    scripts/tidy.py --commits 20                    only what the last 20 commits or the working tree changed: sources, and
+                                                    for a header its source or, without one, those of its folder
 
 clang-tidy spends most of its time on the standard library's headers, so it reads the sources of a folder as one, and only
 where their names collide in the batches in which they are compiled (cmake/Together.cmake). Exit status: 0 no findings,
@@ -49,11 +50,12 @@ def jobs_of(build, below):
     read, folders = set(), {}
     for entry in json.loads((build / "compile_commands.json").read_text()):
         paths = sources_of(entry)
-        if any(path not in read and path.is_relative_to(folder) for path in paths for folder in below):
-            read.update(paths)
+        wanted = [path for path in paths if path not in read and any(path.is_relative_to(place) for place in below)]
+        if wanted:
+            read.update(wanted)
             units, sources = folders.setdefault((flags_of(entry), paths[0].parent), ([], []))
-            units.append(entry["file"])
-            sources.extend(paths)
+            units.extend([entry["file"]] if wanted == paths else wanted)
+            sources.extend(wanted)
     return [(flags, *each) for (flags, _), each in folders.items()]
 
 
@@ -73,7 +75,7 @@ def findings_of(program, build, job):
     return [(place, what) for place, what in found if place.startswith(f"{ROOT}/src/")]
 
 
-def changed_folders(commits):
+def changed_places(commits):
     """Where git has fewer commits, as in a shallow clone, or is not there, and where the rules changed: all of src/."""
     changed = []
     for command in (["diff", "--name-only", f"HEAD~{commits}"], ["ls-files", "--others", "--exclude-standard"]):
@@ -81,21 +83,23 @@ def changed_folders(commits):
         changed += done.stdout.splitlines()
         if done.returncode != 0 or ".clang-tidy" in changed:
             return [ROOT / "src"]
-    folders = set()
-    for path in changed:
-        folder = (ROOT / path).parent
-        while folder.is_relative_to(ROOT / "src/") and not list(folder.glob("*.cpp")):  # headers alone: of those beside
-            folder = folder.parent
-        if folder.is_dir() and folder.is_relative_to(ROOT / "src") and folder != ROOT / "src":
-            folders.add(folder)
-    return sorted(folders)
+    places = set()
+    for path in (ROOT / name for name in changed):
+        place = path.with_suffix(".cpp")
+        if path.suffix == ".h" and not place.exists():
+            place = path.parent
+            while place.is_relative_to(ROOT / "src/") and not list(place.glob("*.cpp")):  # headers alone: of those beside
+                place = place.parent
+        if place.exists() and place.is_relative_to(ROOT / "src") and place != ROOT / "src":
+            places.add(place)
+    return sorted(places)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/asan", metavar="FOLDER",
                         help="folder of a clang build, with its precompiled headers (default: build/asan)")
-    parser.add_argument("--commits", type=int, metavar="N", help="only folders that the last N commits changed")
+    parser.add_argument("--commits", type=int, metavar="N", help="only what the last N commits changed")
     parser.add_argument("paths", nargs="*", type=pathlib.Path, metavar="PATH", help="a folder or file below src/")
     asked = parser.parse_args()
     build = asked.build.resolve()
@@ -105,7 +109,7 @@ def main():
     if not (build / "compile_commands.json").is_file():
         parser.error(f"{build} is not built: ./test.sh --stage tidy, or cmake --preset asan && "
                      "cmake --build --preset asan --target tprimat_precompiled tprimat_precompiled_hot tprimat_precompiled_upper")
-    below = [path.resolve() for path in asked.paths] or (changed_folders(asked.commits) if asked.commits else [ROOT / "src"])
+    below = [path.resolve() for path in asked.paths] or (changed_places(asked.commits) if asked.commits else [ROOT / "src"])
     for path in below:
         if not path.is_relative_to(ROOT / "src") or not path.exists():
             parser.error(f"{path} is not a file or folder below {ROOT / 'src'}")

@@ -13,13 +13,14 @@
 #include "result/result_file.h"
 #include "result/summary.h"
 #include "unit/compare/sample_runs.h"
+#include "unit/temporary_folder.h"
 
 namespace tprimat::results {
 namespace {
 
 TEST(LoadRuns, DirectoryNamesWhatItSkips) {
-  const auto folder = std::filesystem::temp_directory_path() / "tprimat_load_runs_test";
-  std::filesystem::remove_all(folder);
+  const test::TemporaryFolder temporary;
+  const std::filesystem::path& folder = temporary.path();
   write_run_result(folder / "train_nvd_nemo_llama.json", sample_run("", Platform::nvd, Framework::nemo, 1).result);
   write_file_atomically(folder / "notes.json", "{\"a\": 1}");
   write_file_atomically(folder / "broken.json", "{");
@@ -33,12 +34,11 @@ TEST(LoadRuns, DirectoryNamesWhatItSkips) {
   EXPECT_NE(loaded.skipped[0].reason.find("JSON"), std::string::npos);
   EXPECT_THROW(load_runs({(folder / "notes.json").string()}), Error);
   EXPECT_THROW(load_runs({(folder / "missing").string()}), Error);
-  std::filesystem::remove_all(folder);
 }
 
 TEST(LoadRuns, OfThousandsOfFilesTheSeriesAreNotHeldAndWhatTheyShowIsKnown) {
-  const auto folder = std::filesystem::temp_directory_path() / "tprimat_load_many_test";
-  std::filesystem::remove_all(folder);
+  const test::TemporaryFolder temporary;
+  const std::filesystem::path& folder = temporary.path();
   RunResult result = sample_run("", Platform::nvd, Framework::nemo, 1).result;
   result.step_times[30] *= 3;
   summarise_run(result, {});
@@ -53,7 +53,6 @@ TEST(LoadRuns, OfThousandsOfFilesTheSeriesAreNotHeldAndWhatTheyShowIsKnown) {
   for (int i = 1; i <= 1000; ++i)
     std::filesystem::create_hard_link(folder / "0.json", folder / (std::to_string(i) + ".json"));
   const LoadedRuns loaded = load_runs({folder.string()});
-  std::filesystem::remove_all(folder);
   ASSERT_EQ(loaded.runs.size(), 1001u);
   const LoadedRun& run = loaded.runs[500];
   EXPECT_FALSE(run.result.step_telemetry.has_value());

@@ -13,6 +13,7 @@
 #include "result/collective_report.h"
 #include "result/gpu_probe_report.h"
 #include "text/json_fields.h"
+#include "unit/temporary_folder.h"
 
 namespace tprimat::planner {
 namespace {
@@ -66,7 +67,8 @@ CollectiveReport sample_collectives(const std::string& gpu, int64_t ranks, doubl
 }
 
 std::string write(const std::string& name, const std::string& text) {
-  const std::string path = testing::TempDir() + "machine_from_probe_" + name + ".json";
+  static const test::TemporaryFolder folder;  // ctest runs each test in a process of its own, several at once
+  const std::string path = folder / (name + ".json");
   std::ofstream(path) << text;
   return path;
 }

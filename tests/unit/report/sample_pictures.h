@@ -63,12 +63,16 @@ inline planner::PlanComparison sample_plans(size_t models) {
   return comparison;
 }
 
-inline std::vector<Picture> sample_pictures() {
+inline std::vector<Picture> draw_sample_pictures() {
   std::vector<Picture> pictures = {hostile_picture(), damaged_picture(), empty_picture(), picture_of(sample_runs(2, 1)),
                                    Picture{}};
   for (const size_t count : {1, 2, 5, 11, 80}) pictures.push_back(picture_of(sample_runs(count)));
   for (const size_t count : {1, 3, 40}) pictures.push_back(plot_scaling(sample_plans(count)));
   pictures.push_back(plot_plan_errors({}));
+  return pictures;
+}
+inline const std::vector<Picture>& sample_pictures() {
+  static const std::vector<Picture> pictures = draw_sample_pictures();
   return pictures;
 }
 

@@ -11,6 +11,7 @@
 #include "sample_result.h"
 #include "stats/mean_estimate.h"
 #include "text/json_fields.h"
+#include "unit/temporary_folder.h"
 
 namespace tprimat {
 namespace {
@@ -26,7 +27,8 @@ RunResult load_text(const std::string& text, const std::string& file_name) {
 }
 
 TEST(ResultFile, WhatIsWrittenIsRead) {
-  const auto path = std::filesystem::temp_directory_path() / "tprimat_result_file_test" / "train_nvd_native_tiny.json";
+  const test::TemporaryFolder folder;
+  const std::string path = folder / "train_nvd_native_tiny.json";
   RunResult result = sample_result();
   result.loss_values[5] = std::numeric_limits<double>::quiet_NaN();
   summarise_run(result, {.peak = PeakInfo{"test", 1e12, "by hand"}});
@@ -34,12 +36,12 @@ TEST(ResultFile, WhatIsWrittenIsRead) {
   const RunResult loaded = load_run_result(path);
   EXPECT_EQ(print_json(run_result_to_json(loaded)), print_json(run_result_to_json(result)));
   EXPECT_TRUE(std::isnan(loaded.loss_values[5]));
-  std::filesystem::remove_all(path.parent_path());
 }
 
 // Its shape had num_experts and experts_per_token, and ffn_hidden_size was an expert's.
 TEST(ResultFile, ExpertsOfVersion01AreRead) {
-  const auto path = std::filesystem::temp_directory_path() / "tprimat_flat_experts" / "train_nvd_native_tiny.json";
+  const test::TemporaryFolder folder;
+  const std::string path = folder / "train_nvd_native_tiny.json";
   RunResult result = sample_result();
   result.model_info.shape->experts = Experts{4, 2, result.model_info.shape->ffn_hidden_size};
   result.model_info.num_parameters = count_parameters(*result.model_info.shape).total();
@@ -50,7 +52,6 @@ TEST(ResultFile, ExpertsOfVersion01AreRead) {
   json["model_info"]["shape"]["experts_per_token"] = 2;
   write_file_atomically(path, print_json(json));
   EXPECT_EQ(load_run_result(path).model_info.shape->experts, result.model_info.shape->experts);
-  std::filesystem::remove_all(path.parent_path());
 }
 
 // A figure that an earlier version of a formula made must not stand beside those of today's.
@@ -76,7 +77,8 @@ TEST(ResultFile, FiguresOfAnotherFormulaAreDerivedAgain) {
 
 // A Python callback writes facts and series and leaves the figures to the program.
 TEST(ResultFile, APlainResultIsCompleted) {
-  const auto folder = std::filesystem::temp_directory_path() / "tprimat_plain_result_test";
+  const test::TemporaryFolder temporary;
+  const std::filesystem::path& folder = temporary.path();
   RunResult result = sample_result();
   result.gpu_info.device_name = "NVIDIA H100 80GB HBM3";
   result.precision = Precision::bf16;
@@ -92,7 +94,6 @@ TEST(ResultFile, APlainResultIsCompleted) {
   EXPECT_FALSE(complete_plain_result(folder / "whole.json"));  // it has its figures
   EXPECT_FALSE(complete_plain_result(folder / "steps.log"));   // any log may begin so
   EXPECT_FALSE(complete_plain_result(folder / "nowhere.json"));
-  std::filesystem::remove_all(folder);
 }
 
 TEST(ResultFile, NameHasOptionalParts) {

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/files.h"
+#include "unit/temporary_folder.h"
 
 namespace tprimat {
 namespace {
@@ -55,14 +56,15 @@ TEST(StepRecord, OtherLinesAreNone) {
 }
 
 TEST(StepRecord, IncompleteLastLineIsLeftOut) {
-  const auto path = std::filesystem::temp_directory_path() / "tprimat_step_record_test.jsonl";
+  const test::TemporaryFolder folder;
+  const std::string path = folder / "steps.jsonl";
   write_file_atomically(
       path, "{\"step\":1,\"time_seconds\":1}\nnoise\n{\"step\":2,\"time_seconds\":1}\n{\"step\":3,\"time_seconds\":1");
-  const auto records = read_step_records(path.string());
+  const auto records = read_step_records(path);
   ASSERT_EQ(records.size(), 2u);
   EXPECT_EQ(records[1].step, 2);
   std::filesystem::remove(path);
-  EXPECT_TRUE(read_step_records(path.string()).empty());
+  EXPECT_TRUE(read_step_records(path).empty());
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include "base/files.h"
 #include "spec/config_hash.h"
 #include "suite_fixture.h"
+#include "unit/temporary_folder.h"
 
 namespace tprimat::suite {
 namespace {
@@ -116,7 +117,8 @@ TEST_F(SuitePlanTest, RanksShareTheThreads) {
 }
 
 TEST_F(SuitePlanTest, TheRequestOverridesTheDataset) {
-  const std::string prefix = testing::TempDir() + "suite_plan_tokens";
+  const test::TemporaryFolder folder;
+  const std::string prefix = folder / "tokens";
   write_file_atomically(prefix + ".bin", "");
   write_file_atomically(prefix + ".idx", "");
   request_.dataset = prefix;
