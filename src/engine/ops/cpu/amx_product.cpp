@@ -79,6 +79,25 @@ struct Panels {
   const bf16* packed;  // nullptr: rows as they lie
 };
 
+// Some steps of one panel of each side. Of one side many panels pass by, out of the second-level cache; of the other
+// the same panel stays in the first-level cache.
+struct PanelPair {
+  amx::LeftPanel left, right;
+  int64_t steps;
+  Side passing;
+  const bf16* next;  // where the passing side goes on after these steps
+
+  // What is loaded two steps after `step`.
+  amx::LeftPanel later(int64_t step) const {
+    constexpr int64_t k_ahead = 2;
+    amx::LeftPanel panel = passing == Side::left ? left : right;
+    const int64_t at = step + k_ahead;
+    panel.first =
+        at < steps ? panel.first + at * panel.to_next : next + std::min(at - steps, steps - 1) * panel.to_next;
+    return panel;
+  }
+};
+
 constexpr int64_t k_sums_row = k_panel_lines * static_cast<int64_t>(sizeof(float));
 // Where a tile of 32×32 sums starts.
 template <int Tile>
@@ -96,19 +115,17 @@ inline void change_sums(float* before, const float* so_far) {
 }
 
 // The first step, between whose products the sums of the block before are stored: the tile unit does not wait for them.
-inline void add_first_step(const amx::LeftPanel& left, const amx::LeftPanel& right, float* before,
-                           const float* so_far) {
-  amx::load_tile<4>(left.first, left.row_bytes), amx::load_tile<6>(right.first, right.row_bytes);
+inline void add_first_step(const PanelPair& panels, float* before, const float* so_far) {
+  amx::load_step(panels.left, panels.right);
+  const amx::LeftPanel later = panels.later(0);
   change_sums<0>(before, so_far);
-  amx::add_product<0, 4, 6>();
-  amx::load_tile<7>(right.first + right.to_second, right.row_bytes);
+  amx::add_product<0, 4, 6>(), amx::prefetch_lines<0>(later);
   change_sums<1>(before, so_far);
-  amx::add_product<1, 4, 7>();
-  amx::load_tile<5>(left.first + left.to_second, left.row_bytes);
+  amx::add_product<1, 4, 7>(), amx::prefetch_lines<1>(later);
   change_sums<2>(before, so_far);
-  amx::add_product<2, 5, 6>();
+  amx::add_product<2, 5, 6>(), amx::prefetch_lines<2>(later);
   change_sums<3>(before, so_far);
-  amx::add_product<3, 5, 7>();
+  amx::add_product<3, 5, 7>(), amx::prefetch_lines<3>(later);
 }
 
 // Blocks of 32×32 sums one after the other. The sums of one stay in the registers until the next has begun, and go to
@@ -124,13 +141,14 @@ class BlockPipeline {
     int64_t row = 0, col = 0;
     bool is_whole = false;
   };
-  void multiply(amx::LeftPanel left, amx::LeftPanel right, int64_t steps, const Block& block, bool accumulate) {
-    add_first_step(left, right, before_.sums, accumulate ? block.sums : nullptr);
-    const int64_t rows = steps > 1 ? (k_panel_lines + steps - 2) / (steps - 1) : k_panel_lines;
+  void multiply(const PanelPair& panels, const Block& block, bool accumulate) {
+    add_first_step(panels, before_.sums, accumulate ? block.sums : nullptr);
+    const int64_t steps = panels.steps, rows = steps > 1 ? (k_panel_lines + steps - 2) / (steps - 1) : k_panel_lines;
     int64_t stored = before_.is_whole ? 0 : k_panel_lines;
+    amx::LeftPanel left = panels.left, right = panels.right;
     for (int64_t step = 1; step < steps; ++step) {
       left.first += left.to_next, right.first += right.to_next;
-      amx::add_step(left, right);
+      amx::add_step(left, right, panels.later(step));
       if (stored < k_panel_lines) store_sums(share_, before_.sums, before_.row, before_.col, {stored, stored + rows});
       stored += rows;
     }
@@ -153,10 +171,14 @@ class BlockPipeline {
 };
 
 // One panel of each side, which start at row and col.
+struct Place {
+  int64_t row, col, step;
+};
 template <class C>
 struct PanelProduct {
   const Bf16Share<C>& share;
   const Panels &left, &right;
+  Side passing;
   BlockPipeline<C>& pipeline;
 
   int64_t panel_at(const Panels& side, int64_t line) const {
@@ -167,12 +189,18 @@ struct PanelProduct {
     return amx::plain_left(share.left.data + row * share.left.line_stride + share.begin + step * amx::k_step,
                            share.left.line_stride);
   }
-  // Steps [step, step + count) of all.
-  void multiply(int64_t row, int64_t col, int64_t step, int64_t count, float* sums) const {
-    const bool is_last = step + count >= amx::step_count(share.length);
-    if (is_last) prefetch_sums(share, row, col);
-    const amx::LeftPanel columns = amx::packed_left(right.packed + panel_at(right, col) + step * amx::k_step_size);
-    pipeline.multiply(left_at(row, step), columns, count, {sums, row, col, is_last}, step > 0);
+  amx::LeftPanel right_at(int64_t col, int64_t step) const {
+    return amx::packed_left(right.packed + panel_at(right, col) + step * amx::k_step_size);
+  }
+  amx::LeftPanel at(const Place& place) const {
+    return passing == Side::left ? left_at(place.row, place.step) : right_at(place.col, place.step);
+  }
+  // `count` steps from `place` on; the passing side goes on at `next`.
+  void multiply(const Place& place, int64_t count, const Place& next, float* sums) const {
+    const bool is_last = place.step + count >= amx::step_count(share.length);
+    if (is_last) prefetch_sums(share, place.row, place.col);
+    pipeline.multiply({left_at(place.row, place.step), right_at(place.col, place.step), count, passing, at(next).first},
+                      {sums, place.row, place.col, is_last}, place.step > 0);
   }
 };
 
@@ -184,15 +212,21 @@ void multiply_block(const Bf16Share<C>& share, const Panels& block, int64_t bloc
   const TileRegisters registers;
   const bool by_rows = block.side == Side::left;
   BlockPipeline<C> pipeline(share);
-  const PanelProduct<C> product{share, by_rows ? block : other, by_rows ? other : block, pipeline};
+  const PanelProduct<C> product{share, by_rows ? block : other, by_rows ? other : block, block.side, pipeline};
   const int64_t steps = amx::step_count(share.length);
+  const auto place = [&](int64_t at, int64_t theirs, int64_t step) {
+    const int64_t mine = block.line + at;
+    return Place{by_rows ? mine : theirs, by_rows ? theirs : mine, step};
+  };
   for (int64_t theirs = 0; theirs < share.lines(other.side).count; theirs += k_panel_lines)
-    for (int64_t step = 0; step == 0 || step < steps; step += k_steps_at_a_time)
-      for (int64_t at = 0; at < block_lines; at += k_panel_lines) {
-        const int64_t mine = block.line + at;
-        product.multiply(by_rows ? mine : theirs, by_rows ? theirs : mine, step,
-                         std::min(k_steps_at_a_time, steps - step), sums + at / k_panel_lines * k_sums);
-      }
+    for (int64_t step = 0; step == 0 || step < steps; step += k_steps_at_a_time) {
+      const int64_t count = std::min(k_steps_at_a_time, steps - step), after = step + count < steps ? step + count : 0;
+      for (int64_t at = 0; at < block_lines; at += k_panel_lines)
+        product.multiply(
+            place(at, theirs, step), count,
+            at + k_panel_lines < block_lines ? place(at + k_panel_lines, theirs, step) : place(0, theirs, after),
+            sums + at / k_panel_lines * k_sums);
+    }
   pipeline.finish();
 }
 
