@@ -66,10 +66,13 @@ void prefetch_sums(const Bf16Share<C>& share, int64_t row, int64_t col) {
   }
 }
 
-// Rows that are multiplied as they lie, since tiles of them are whole.
+// Rows that are multiplied as they lie: tiles of them are whole, and the lines of a tile do not share a few sets of the
+// first-level cache, as those 1 KB apart do.
 template <class C>
-bool has_whole_tiles(const Bf16Share<C>& share) {
-  return share.left.step == 1 && share.left.count % k_panel_lines == 0 && share.length % amx::k_step == 0;
+bool can_stay_in_rows(const Bf16Share<C>& share) {
+  constexpr int64_t k_alike = 1024 / static_cast<int64_t>(sizeof(bf16));
+  return share.left.step == 1 && share.left.line_stride % k_alike != 0 && share.left.count % k_panel_lines == 0 &&
+         share.length % amx::k_step == 0;
 }
 
 // Panels of one side, of consecutive lines from `line` on.
@@ -250,7 +253,7 @@ template <class C>
 void multiply_blocks(const Bf16Share<C>& share) {
   const bool by_rows = share.left.count >= share.right.count;
   const Side own = by_rows ? Side::left : Side::right, shared = by_rows ? Side::right : Side::left;
-  const auto is_plain = [&](Side side) { return side == Side::left && has_whole_tiles(share); };
+  const auto is_plain = [&](Side side) { return side == Side::left && can_stay_in_rows(share); };
   const Panels other{shared, 0, is_plain(shared) ? nullptr : pack_all(share, shared)};
   const int64_t all = share.lines(own).count, lines = block_lines(all, share.length);
   parallel_each((all + lines - 1) / lines, [&](int64_t index) {
