@@ -60,8 +60,10 @@ TPRIMAT_AVX512_BF16 void pack_along_lines(const Bf16Lines& from, const PackedSte
     const int64_t lines = step.lines - group * k_tile_lines;
     const bf16* const first = from.data + (step.line + group * k_tile_lines) * from.line_stride + step.element;
     Block block;
-    for (int64_t i = 0; i < k_tile_lines; ++i)
+    for (int64_t i = 0; i < k_tile_lines; ++i) {
       block[i] = i < lines ? _mm512_maskz_loadu_epi16(present, first + i * from.line_stride) : _mm512_setzero_si512();
+      __builtin_prefetch(first + i * from.line_stride + amx::k_step);  // of the next step
+    }
     if (step.side == Side::right) transpose(block);
     store_block(block, step.to + group * k_tile_size);
   }
@@ -82,6 +84,8 @@ TPRIMAT_AVX512_BF16 void pack_across_lines(const Bf16Lines& from, const PackedSt
       return i < step.elements ? _mm512_maskz_loadu_epi16(present, first + i * from.step) : _mm512_setzero_si512();
     };
     const __m512i even = element(2 * pair), odd = element(2 * pair + 1);
+    for (const int64_t i : {2 * pair, 2 * pair + 1})
+      __builtin_prefetch(first + i * from.step + amx::k_panel_lines);  // of the next panel
     low[pair] = interleave(_mm512_castsi512_si256(even), _mm512_castsi512_si256(odd));
     high[pair] = interleave(_mm512_extracti64x4_epi64(even, 1), _mm512_extracti64x4_epi64(odd, 1));
   }
