@@ -18,7 +18,7 @@ constexpr int64_t k_sums = k_panel_lines * k_panel_lines;
 // Measured on an Intel Xeon with 48 KB of first-level and 2 MB of second-level cache: docs/performance.md.
 constexpr int64_t k_block_size = 512 * 1024;  // elements of a block
 constexpr int64_t k_longest_block = 512;      // lines
-constexpr int64_t k_steps_at_a_time = 24;     // of a panel, before the next panel of the block takes its turn
+constexpr int64_t k_steps_at_a_time = 64;     // of a panel, before the next panel of the block takes its turn
 
 int64_t block_lines(int64_t lines, int64_t length) {
   const int64_t fitting = k_block_size / std::max<int64_t>(length, 1), fair = lines / (2 * thread_count());
