@@ -2,7 +2,6 @@
 #define HWY_TARGET_INCLUDE "ops/cpu/attention.cpp"
 #include <hwy/foreach_target.h>
 
-#include <hwy/contrib/math/math-inl.h>
 #include <hwy/highway.h>
 
 #include <algorithm>
@@ -84,7 +83,7 @@ inline void fold_scores(float* scores, int64_t width, float* output, RunningRow&
   }
   const float shrink = std::exp(row.largest - largest);
   const float added = sum_lanes(0, k_tile, [&](auto lanes, int64_t c) HWY_ATTR {
-    const auto power = hn::Exp(lanes, hn::Sub(load(lanes, scores + c), hn::Set(lanes, largest)));
+    const auto power = exponential(lanes, hn::Sub(load(lanes, scores + c), hn::Set(lanes, largest)));
     store(lanes, power, scores + c);
     return power;
   });
@@ -191,7 +190,7 @@ inline void softmax_backward(const BackwardBuffers& b, int64_t rows) {
     float *p = b.scores + r * k_tile, *dp = b.dscores + r * k_tile;
     const float logsumexp = b.logsumexp[r], dot = b.dot[r];
     for_whole_lanes(k_tile, [&](auto d, int64_t c) HWY_ATTR {
-      const auto power = hn::Exp(d, hn::Sub(load(d, p + c), hn::Set(d, logsumexp)));
+      const auto power = exponential(d, hn::Sub(load(d, p + c), hn::Set(d, logsumexp)));
       store(d, power, p + c);
       store(d, hn::Mul(power, hn::Sub(load(d, dp + c), hn::Set(d, dot))), dp + c);
     });

@@ -2,7 +2,6 @@
 #define HWY_TARGET_INCLUDE "ops/cpu/cross_entropy.cpp"
 #include <hwy/foreach_target.h>
 
-#include <hwy/contrib/math/math-inl.h>
 #include <hwy/highway.h>
 
 #include <cmath>
@@ -41,7 +40,7 @@ inline float largest_of(const float* row, int64_t count) {
 // Leaves e^(logit − largest) in the row, so that the exponential is taken once.
 inline float exponentiate(float* row, int64_t count, float largest) {
   return sum_lanes(0, count, [&](auto d, int64_t v) HWY_ATTR {
-    const auto power = hn::Exp(d, hn::Sub(load(d, row + v), hn::Set(d, largest)));
+    const auto power = exponential(d, hn::Sub(load(d, row + v), hn::Set(d, largest)));
     store(d, power, row + v);
     return power;
   });
@@ -67,7 +66,7 @@ void visit_row(const CrossEntropyShape& shape, const CrossEntropyArgs<T>& args, 
 void statistics_row(const CrossEntropyShape& shape, const float* row, float& largest, float& sum) {
   largest = largest_of(row, shape.vocab);
   const float powers = sum_lanes(0, shape.vocab, [&](auto d, int64_t v) HWY_ATTR {
-    return hn::Exp(d, hn::Sub(load(d, row + v), hn::Set(d, largest)));
+    return exponential(d, hn::Sub(load(d, row + v), hn::Set(d, largest)));
   });
   sum = std::isnan(largest) ? largest : powers;
 }
@@ -83,7 +82,7 @@ void gradient_row(const CrossEntropyShape& shape, const CrossEntropyShardArgs<T>
   const float at_target = target >= 0 ? (std::exp(row[target] - largest) / sum - 1.0f) * scale : 0.0f;
   const float factor = scale / sum;
   for_lanes(0, shape.vocab, [&](auto d, int64_t v) HWY_ATTR {
-    const auto power = hn::Exp(d, hn::Sub(load(d, row + v), hn::Set(d, largest)));
+    const auto power = exponential(d, hn::Sub(load(d, row + v), hn::Set(d, largest)));
     store(d, hn::Mul(power, hn::Set(d, factor)), gradient + v);
   });
   if (target >= 0) gradient[target] = narrow<T>(at_target);

@@ -2,7 +2,6 @@
 #define HWY_TARGET_INCLUDE "ops/cpu/gelu.cpp"
 #include <hwy/foreach_target.h>
 
-#include <hwy/contrib/math/math-inl.h>
 #include <hwy/highway.h>
 
 #include "device/parallel.h"
@@ -19,17 +18,17 @@ constexpr float k_root = 1.5957691216f;  // 2·√(2/π)
 constexpr float k_cubic = 0.044715f;
 
 // gelu(z) = z·s with s = (1 + tanh u)/2 = 1/(1 + e^−2u), which loses nothing where tanh is close to −1.
-template <class D>
+template <class T, class D>
 struct GeluParts {
   GeluParts(D d, hn::Vec<D> z) {
     const auto one = hn::Set(d, 1.0f);
     square = hn::Mul(z, z);
     const auto twice_u = hn::Mul(hn::Mul(z, hn::Set(d, k_root)), hn::MulAdd(square, hn::Set(d, k_cubic), one));
     // e^87 is close to the largest power whose inverse is still a normal float; beyond it gelu is 0 anyway.
-    power = hn::Exp(d, hn::Min(hn::Neg(twice_u), hn::Set(d, 87.0f)));
-    sigmoid = hn::Div(one, hn::Add(one, power));
+    power = exponential(d, hn::Min(hn::Neg(twice_u), hn::Set(d, 87.0f)));
+    sigmoid = reciprocal<T>(d, hn::Add(one, power));
   }
-  hn::Vec<D> square, power, sigmoid;  // z², e^−2u, s
+  hn::Vec<D> square, power, sigmoid;  // z², e^−2u, s to what T holds
 };
 
 template <class D, class T>
@@ -41,7 +40,7 @@ template <class T>
 void forward_row(int64_t width, const T* x, const T* bias, T* y) {
   for_lanes(0, width, [&](auto d, int64_t c) HWY_ATTR {
     const auto z = biased(d, x, bias, c);
-    store(d, hn::Mul(z, GeluParts<decltype(d)>(d, z).sigmoid), y + c);
+    store(d, hn::Mul(z, GeluParts<T, decltype(d)>(d, z).sigmoid), y + c);
   });
 }
 
@@ -50,7 +49,7 @@ template <class T>
 void backward_row(int64_t width, const BiasGeluGradient<T>& row, float* dbias) {
   for_lanes(0, width, [&](auto d, int64_t c) HWY_ATTR {
     const auto z = biased(d, row.x, row.bias, c);
-    const GeluParts<decltype(d)> parts(d, z);
+    const GeluParts<T, decltype(d)> parts(d, z);
     const auto inner = hn::MulAdd(parts.square, hn::Set(d, 3 * k_cubic * k_root), hn::Set(d, k_root));
     const auto rest = hn::Mul(parts.power, parts.sigmoid);
     const auto slope = hn::Mul(parts.sigmoid, hn::MulAdd(hn::Mul(z, rest), inner, hn::Set(d, 1.0f)));

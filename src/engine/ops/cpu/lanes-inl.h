@@ -89,6 +89,31 @@ HWY_INLINE void store(D d, hn::Vec<D> value, f16* to) {
 }
 #endif
 
+// e^x for x up to 88, to 1e-7 of it: x = n·ln 2 + r, and a polynomial of degree 6 in r that interpolates e^r at
+// Chebyshev's nodes. 0 below −87 and for NaN.
+template <class D>
+HWY_INLINE hn::Vec<D> exponential(D d, hn::Vec<D> x) {
+  const hn::RebindToUnsigned<D> bits;
+  const auto constant = [&](float value) HWY_ATTR { return hn::Set(d, value); };
+  // A sum in which the bits below the point fall away: n is its lowest bits.
+  const auto shift = constant(12582912.0f), shifted = hn::MulAdd(x, constant(1.44269504f), shift);
+  const auto n = hn::Sub(shifted, shift);
+  const auto r = hn::NegMulAdd(n, constant(-2.12194440e-4f), hn::NegMulAdd(n, constant(0.693359375f), x));
+  auto power = constant(1.3941119e-3f);
+  for (const float coefficient : {8.375134e-3f, 4.166635e-2f, 0.16666415f, 0.5f, 1.0f, 1.0f})
+    power = hn::MulAdd(power, r, constant(coefficient));
+  const auto exponent = hn::ShiftLeft<23>(hn::BitCast(bits, shifted));
+  return hn::IfThenElseZero(hn::Ge(x, constant(-87.0f)), hn::BitCast(d, hn::Add(hn::BitCast(bits, power), exponent)));
+}
+
+// 1 / x for positive x; where the result is stored as T, to what T holds.
+template <class T, class D>
+HWY_INLINE hn::Vec<D> reciprocal(D d, hn::Vec<D> x) {
+  if constexpr (sizeof(T) == sizeof(float)) return hn::Div(hn::Set(d, 1.0f), x);
+  const auto near = hn::ApproximateReciprocal(x);
+  return hn::Mul(near, hn::NegMulAdd(near, x, hn::Set(d, 2.0f)));  // one of Newton's steps
+}
+
 // body(d, i) over [begin, end): whole vectors first, then single lanes.
 template <class Body>
 HWY_INLINE void for_lanes(int64_t begin, int64_t end, const Body& body) {

@@ -2,7 +2,6 @@
 #define HWY_TARGET_INCLUDE "ops/cpu/swiglu.cpp"
 #include <hwy/foreach_target.h>
 
-#include <hwy/contrib/math/math-inl.h>
 #include <hwy/highway.h>
 
 #include "device/parallel.h"
@@ -14,18 +13,19 @@ HWY_BEFORE_NAMESPACE();
 namespace tprimat::engine {
 namespace HWY_NAMESPACE {
 
-template <class D>
+// To what T holds.
+template <class T, class D>
 HWY_INLINE hn::Vec<D> sigmoid(D d, hn::Vec<D> z) {
-  const auto one = hn::Set(d, 1.0f);
-  // e^88 is the largest power that a float holds; beyond it the sigmoid is 0 anyway.
-  return hn::Div(one, hn::Add(one, hn::Exp(d, hn::Min(hn::Neg(z), hn::Set(d, 88.0f)))));
+  // Beyond the largest power that a float holds the sigmoid is 0 anyway.
+  const auto power = exponential(d, hn::Min(hn::Neg(z), hn::Set(d, 88.0f)));
+  return reciprocal<T>(d, hn::Add(hn::Set(d, 1.0f), power));
 }
 
 template <class T>
 void forward_row(int64_t width, const T* gate_up, T* y) {
   for_lanes(0, width, [&](auto d, int64_t c) HWY_ATTR {
     const auto z = load(d, gate_up + c);
-    store(d, hn::Mul(hn::Mul(z, sigmoid(d, z)), load(d, gate_up + width + c)), y + c);
+    store(d, hn::Mul(hn::Mul(z, sigmoid<T>(d, z)), load(d, gate_up + width + c)), y + c);
   });
 }
 
@@ -33,7 +33,7 @@ template <class T>
 void backward_row(int64_t width, const T* gate_up, const T* dy, T* dgate_up) {
   for_lanes(0, width, [&](auto d, int64_t c) HWY_ATTR {
     const auto z = load(d, gate_up + c), up = load(d, gate_up + width + c), grad = load(d, dy + c);
-    const auto s = sigmoid(d, z);
+    const auto s = sigmoid<T>(d, z);
     const auto slope = hn::MulAdd(z, hn::Sub(hn::Set(d, 1.0f), s), hn::Set(d, 1.0f));
     store(d, hn::Mul(hn::Mul(grad, up), hn::Mul(s, slope)), dgate_up + c);
     store(d, hn::Mul(grad, hn::Mul(z, s)), dgate_up + width + c);
