@@ -30,6 +30,15 @@ void for_groups(const AttentionShape& shape, const GroupWork& work) {
   });
 }
 
+// Rows of a head lie far apart, where no processor looks ahead by itself: what a loop over rows fetches of a later one.
+inline constexpr int64_t k_rows_ahead = 8;
+enum class For : uint8_t { reading, writing };
+template <For Use, class T>
+void prefetch_row(const T* row, int64_t elements) {
+  constexpr int64_t k_line = 64 / static_cast<int64_t>(sizeof(T));
+  for (int64_t i = 0; i < elements; i += k_line) __builtin_prefetch(row + i, Use == For::writing ? 1 : 0);
+}
+
 // One tile of queries of one head.
 struct HeadTile {
   int64_t head, tile;
@@ -87,7 +96,10 @@ struct AttentionTiles {
   void put_key_gradient(const HeadGroup& group, const float* from, bool accumulate, const HeadRows<T>& to,
                         const Put& put) const {
     T* const first = head(to, group.batch, group.kv_head, 0);
-    for (int64_t s = 0; s < keys; ++s) put(from + s * width, first + s * to.row_stride);
+    for (int64_t s = 0; s < keys; ++s) {
+      prefetch_row<For::writing>(first + (s + k_rows_ahead) * to.row_stride, shape.head_dim);
+      put(from + s * width, first + s * to.row_stride);
+    }
     for (int64_t s = keys; s < shape.keys && !accumulate; ++s)
       std::fill_n(first + s * to.row_stride, shape.head_dim, T{});
   }

@@ -165,6 +165,7 @@ void forward_group(const AttentionTiles& t, const HeadGroup& group, const Attent
     for (int64_t r = 0; r < t.rows(tile); ++r) {
       const float largest = running.largest[static_cast<size_t>(r)], sum = running.sums[static_cast<size_t>(r)];
       logsumexp[t.statistic(group, head, tile * k_tile + r)] = largest * t.scale + std::log(sum);
+      prefetch_row<For::writing>(out + (r + k_rows_ahead) * y.row_stride, t.shape.head_dim);
       // A query that sees no key gets zeros.
       const float share = t.sees_nothing(t.position(tile) + r) ? 0.0f : 1.0f / sum;
       narrow_row(t, b.output + r * t.width, share, false, out + r * y.row_stride);

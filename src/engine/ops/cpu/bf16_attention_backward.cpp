@@ -185,10 +185,13 @@ QueryBlock gather_queries(const AttentionTiles& t, const HeadGroup& group, const
     const QueryTile queries = query_tile(t, g.inputs.query, group, head, tile),
                     doutput = query_tile(t, g.dy, group, head, tile), y = query_tile(t, g.y, group, head, tile);
     block.queries[static_cast<size_t>(i)] = queries, block.doutput[static_cast<size_t>(i)] = doutput;
-    for (int64_t r = 0; r < queries.count; ++r)
+    for (int64_t r = 0; r < queries.count; ++r) {
+      for (const QueryTile* each : {&queries, &doutput, &y})
+        prefetch_row<For::reading>(each->rows + (r + k_rows_ahead) * each->stride, t.shape.head_dim);
       block.rows[static_cast<size_t>(i * k_tile + r)] = {
           g.logsumexp[t.statistic(group, head, tile * k_tile + r)],
           dot_product(y.rows + r * y.stride, doutput.rows + r * doutput.stride, t.shape.head_dim), 0};
+    }
     count += queries.count;
   }
   const int64_t length = tiles_at_once() * k_tile;
@@ -205,8 +208,10 @@ void backward_queries(const AttentionTiles& t, const HeadGroup& group, const Att
   backward_block(t, b, block);
   for (int64_t i = 0; i < block.count; ++i) {
     bf16* const dquery = t.head(g.dquery, group.batch, which.head, (block.first + i) * k_tile);
-    for (int64_t r = 0; r < block.queries[static_cast<size_t>(i)].count; ++r)
+    for (int64_t r = 0; r < block.queries[static_cast<size_t>(i)].count; ++r) {
+      prefetch_row<For::writing>(dquery + (r + k_rows_ahead) * g.dquery.row_stride, t.shape.head_dim);
       narrow_row(t, b.dqueries + (i * k_tile + r) * t.width, t.scale, false, dquery + r * g.dquery.row_stride);
+    }
   }
 }
 
