@@ -3,7 +3,7 @@
 
     scripts/tidy.py [--build FOLDER] [PATH...]      FOLDER: build/asan by default; PATH: only sources below it
     scripts/tidy.py --commits 20                    only what the last 20 commits or the working tree changed: sources, and
-                                                    for a header its source or, without one, those of its folder
+                                                    for a header its source or, without one, those below its folder
 
 clang-tidy spends most of its time on the standard library's headers, so it reads the sources of a folder as one, and only
 where their names collide in the batches in which they are compiled (cmake/Together.cmake). Exit status: 0 no findings,
@@ -75,7 +75,7 @@ def findings_of(program, build, job):
     return [(place, what) for place, what in found if place.startswith(f"{ROOT}/src/")]
 
 
-def changed_places(commits):
+def changed_places(build, commits):
     """Where git has fewer commits, as in a shallow clone, or is not there, and where the rules changed: all of src/."""
     changed = []
     for command in (["diff", "--name-only", f"HEAD~{commits}"], ["ls-files", "--others", "--exclude-standard"]):
@@ -83,14 +83,15 @@ def changed_places(commits):
         changed += done.stdout.splitlines()
         if done.returncode != 0 or ".clang-tidy" in changed:
             return [ROOT / "src"]
+    compiled = {path for entry in json.loads((build / "compile_commands.json").read_text()) for path in sources_of(entry)}
     places = set()
     for path in (ROOT / name for name in changed):
         place = path.with_suffix(".cpp")
-        if path.suffix == ".h" and not place.exists():
+        if path.suffix == ".h" and place not in compiled:
             place = path.parent
-            while place.is_relative_to(ROOT / "src/") and not list(place.glob("*.cpp")):  # headers alone: of those beside
+            while place.is_relative_to(ROOT / "src/") and not any(each.is_relative_to(place) for each in compiled):
                 place = place.parent
-        if place.exists() and place.is_relative_to(ROOT / "src") and place != ROOT / "src":
+        if place in compiled or (place.is_dir() and place.is_relative_to(ROOT / "src") and place != ROOT / "src"):
             places.add(place)
     return sorted(places)
 
@@ -109,7 +110,7 @@ def main():
     if not (build / "compile_commands.json").is_file():
         parser.error(f"{build} is not built: ./test.sh --stage tidy, or cmake --preset asan && "
                      "cmake --build --preset asan --target tprimat_precompiled tprimat_precompiled_hot tprimat_precompiled_upper")
-    below = [path.resolve() for path in asked.paths] or (changed_places(asked.commits) if asked.commits else [ROOT / "src"])
+    below = [path.resolve() for path in asked.paths] or (changed_places(build, asked.commits) if asked.commits else [ROOT / "src"])
     for path in below:
         if not path.is_relative_to(ROOT / "src") or not path.exists():
             parser.error(f"{path} is not a file or folder below {ROOT / 'src'}")

@@ -53,6 +53,7 @@ TEST(LoadRuns, OfThousandsOfFilesTheSeriesAreNotHeldAndWhatTheyShowIsKnown) {
   for (int i = 1; i <= 1000; ++i)
     std::filesystem::create_hard_link(folder / "0.json", folder / (std::to_string(i) + ".json"));
   const LoadedRuns loaded = load_runs({folder.string()});
+  std::filesystem::remove_all(folder);
   ASSERT_EQ(loaded.runs.size(), 1001u);
   const LoadedRun& run = loaded.runs[500];
   EXPECT_FALSE(run.result.step_telemetry.has_value());

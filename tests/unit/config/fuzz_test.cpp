@@ -10,7 +10,7 @@
 namespace tprimat::suite {
 namespace {
 
-constexpr int k_inputs = TPRIMAT_ADDRESS_SANITIZER ? 300 : 2000;
+constexpr int k_inputs = TPRIMAT_ADDRESS_SANITIZER ? 600 : 2000;
 
 // Damages a sound configuration in the ways that editors, merges and disks do.
 const std::vector<std::string> k_pieces = {"{",        "}",

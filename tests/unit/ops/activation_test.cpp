@@ -40,6 +40,33 @@ TEST(SwigluTest, LargeGatesStayFinite) {
   for (const float value : dx) EXPECT_TRUE(std::isfinite(value));
 }
 
+// In whole vectors and in the lanes behind them.
+TYPED_TEST(FastActivation, SwigluOfLargeGatesIsALine) {
+  using T = TypeParam;
+  constexpr int64_t k_width = 37;
+  const float largest = std::is_same_v<T, f16> ? 6e4f : 1e30f;
+  for_each_target([&] {
+    for (const float z : {100.0f, 1000.0f, largest})
+      for (const float sign : {1.0f, -1.0f}) {
+        const std::vector<float> row(2 * k_width, 1.0f);
+        std::vector<float> gate_up = row;
+        std::fill_n(gate_up.begin(), k_width, sign * z);
+        const auto x_t = narrowed<T>(std::vector<double>(gate_up.begin(), gate_up.end()));
+        const auto dy_t = narrowed<T>(std::vector<double>(row.begin(), row.begin() + k_width));
+        std::vector<T> y(k_width), dx(2 * k_width);
+        ops<T>().swiglu_forward({1, k_width}, x_t.data(), y.data());
+        ops<T>().swiglu_backward({1, k_width}, x_t.data(), dy_t.data(), dx.data());
+        const double gate = widened(x_t)[0], line = sign > 0 ? 1.0 : 0.0;
+        const double smallest = 1e-37 * std::abs(gate);  // of a power that a float holds
+        for (size_t c = 0; c < k_width; ++c) {
+          EXPECT_NEAR(widened(y)[c], line * gate, smallest) << gate << ' ' << c;
+          EXPECT_NEAR(widened(dx)[c], line, smallest) << gate << ' ' << c;
+          EXPECT_NEAR(widened(dx)[k_width + c], line * gate, smallest) << gate << ' ' << c;
+        }
+      }
+  });
+}
+
 TYPED_TEST(FastActivation, GeluMatchesReference) {
   using T = TypeParam;
   for_each_target([] {

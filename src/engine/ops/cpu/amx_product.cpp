@@ -83,7 +83,7 @@ struct Panels {
 };
 
 // Some steps of one panel of each side. Of one side many panels pass by, out of the second-level cache; of the other
-// the same panel stays in the first-level cache.
+// the same panel stays, as much of it in the first-level cache as fits.
 struct PanelPair {
   amx::LeftPanel left, right;
   int64_t steps;

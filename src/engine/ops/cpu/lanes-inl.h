@@ -89,7 +89,7 @@ HWY_INLINE void store(D d, hn::Vec<D> value, f16* to) {
 }
 #endif
 
-// e^x for x up to 88, to 1e-7 of it: x = n·ln 2 + r, and a polynomial of degree 6 in r that interpolates e^r at
+// e^x for x up to 88, to 1.2e-7 of it: x = n·ln 2 + r, and a polynomial of degree 6 in r that interpolates e^r at
 // Chebyshev's nodes. 0 below −87 and for NaN.
 template <class D>
 HWY_INLINE hn::Vec<D> exponential(D d, hn::Vec<D> x) {
@@ -109,7 +109,8 @@ HWY_INLINE hn::Vec<D> exponential(D d, hn::Vec<D> x) {
 // 1 / x for positive x; where the result is stored as T, to what T holds.
 template <class T, class D>
 HWY_INLINE hn::Vec<D> reciprocal(D d, hn::Vec<D> x) {
-  if constexpr (sizeof(T) == sizeof(float)) return hn::Div(hn::Set(d, 1.0f), x);
+  // A lane alone has an approximation of its own: by dividing, it gets what it would get in a vector.
+  if constexpr (sizeof(T) == sizeof(float) || hn::MaxLanes(d) == 1) return hn::Div(hn::Set(d, 1.0f), x);
   const auto near = hn::ApproximateReciprocal(x);
   return hn::Mul(near, hn::NegMulAdd(near, x, hn::Set(d, 2.0f)));  // one of Newton's steps
 }

@@ -13,19 +13,23 @@ HWY_BEFORE_NAMESPACE();
 namespace tprimat::engine {
 namespace HWY_NAMESPACE {
 
-// To what T holds.
+// s = 1/(1 + e^−z), to what T holds, and 1 − s = e^−z·s, which loses nothing where s is close to 1.
 template <class T, class D>
-HWY_INLINE hn::Vec<D> sigmoid(D d, hn::Vec<D> z) {
-  // Beyond the largest power that a float holds the sigmoid is 0 anyway.
-  const auto power = exponential(d, hn::Min(hn::Neg(z), hn::Set(d, 88.0f)));
-  return reciprocal<T>(d, hn::Add(hn::Set(d, 1.0f), power));
-}
+struct Sigmoid {
+  Sigmoid(D d, hn::Vec<D> z) {
+    // Beyond the largest power that a float holds the sigmoid is 0 anyway.
+    const auto power = exponential(d, hn::Min(hn::Neg(z), hn::Set(d, 88.0f)));
+    value = reciprocal<T>(d, hn::Add(hn::Set(d, 1.0f), power));
+    rest = hn::Mul(power, value);
+  }
+  hn::Vec<D> value, rest;
+};
 
 template <class T>
 void forward_row(int64_t width, const T* gate_up, T* y) {
   for_lanes(0, width, [&](auto d, int64_t c) HWY_ATTR {
     const auto z = load(d, gate_up + c);
-    store(d, hn::Mul(hn::Mul(z, sigmoid<T>(d, z)), load(d, gate_up + width + c)), y + c);
+    store(d, hn::Mul(hn::Mul(z, Sigmoid<T, decltype(d)>(d, z).value), load(d, gate_up + width + c)), y + c);
   });
 }
 
@@ -33,10 +37,10 @@ template <class T>
 void backward_row(int64_t width, const T* gate_up, const T* dy, T* dgate_up) {
   for_lanes(0, width, [&](auto d, int64_t c) HWY_ATTR {
     const auto z = load(d, gate_up + c), up = load(d, gate_up + width + c), grad = load(d, dy + c);
-    const auto s = sigmoid<T>(d, z);
-    const auto slope = hn::MulAdd(z, hn::Sub(hn::Set(d, 1.0f), s), hn::Set(d, 1.0f));
-    store(d, hn::Mul(hn::Mul(grad, up), hn::Mul(s, slope)), dgate_up + c);
-    store(d, hn::Mul(grad, hn::Mul(z, s)), dgate_up + width + c);
+    const Sigmoid<T, decltype(d)> s(d, z);
+    const auto slope = hn::MulAdd(z, s.rest, hn::Set(d, 1.0f));
+    store(d, hn::Mul(hn::Mul(grad, up), hn::Mul(s.value, slope)), dgate_up + c);
+    store(d, hn::Mul(grad, hn::Mul(z, s.value)), dgate_up + width + c);
   });
 }
 
