@@ -91,7 +91,7 @@ def changed_places(build, commits):
             place = path.parent
             while place.is_relative_to(ROOT / "src/") and not any(each.is_relative_to(place) for each in compiled):
                 place = place.parent
-        if place in compiled or (place.is_dir() and place.is_relative_to(ROOT / "src") and place != ROOT / "src"):
+        if (place in compiled or place.is_dir()) and place.is_relative_to(ROOT / "src") and place != ROOT / "src":
             places.add(place)
     return sorted(places)
 
