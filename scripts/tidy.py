@@ -3,11 +3,12 @@
 
     scripts/tidy.py [--build FOLDER] [PATH...]      FOLDER: build/asan by default; PATH: only sources below it
     scripts/tidy.py --commits 20                    only what the last 20 commits or the working tree changed: sources, and
-                                                    for a header its source or, without one, those below its folder
+                                                    for a header the source of its name or, without one,
+                                                    all below its folder
 
-clang-tidy spends most of its time on the standard library's headers, so it reads the sources of a folder as one, and only
-where their names collide in the batches in which they are compiled (cmake/Together.cmake). Exit status: 0 no findings,
-1 findings, 2 clang-tidy could not run.
+clang-tidy spends most of its time on the standard library's headers, so all sources of a folder are checked as one; where
+their names collide, the batches in which they are compiled (cmake/Together.cmake) are checked instead.
+Exit status: 0 no findings, 1 findings, 2 clang-tidy could not run.
 """
 
 import argparse

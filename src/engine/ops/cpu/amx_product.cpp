@@ -82,8 +82,8 @@ struct Panels {
   const bf16* packed;  // nullptr: rows as they lie
 };
 
-// Some steps of one panel of each side. Of one side many panels pass by, out of the second-level cache; of the other
-// the same panel stays, as much of it in the first-level cache as fits.
+// Some steps of one panel of each side. Many panels of one side pass by, out of the second-level cache, while one panel
+// of the other is reused; where that is larger than the first-level cache, both stream.
 struct PanelPair {
   amx::LeftPanel left, right;
   int64_t steps;

@@ -30,7 +30,8 @@ void for_groups(const AttentionShape& shape, const GroupWork& work) {
   });
 }
 
-// Rows of a head lie far apart, where no processor looks ahead by itself: what a loop over rows fetches of a later one.
+// The rows of a head lie too far apart for the hardware prefetcher, so loops over rows prefetch the row this many rows
+// ahead.
 inline constexpr int64_t k_rows_ahead = 8;
 enum class For : uint8_t { reading, writing };
 template <For Use, class T>

@@ -89,8 +89,8 @@ HWY_INLINE void store(D d, hn::Vec<D> value, f16* to) {
 }
 #endif
 
-// e^x for x up to 88, to 1.2e-7 of it: x = n·ln 2 + r, and a polynomial of degree 6 in r that interpolates e^r at
-// Chebyshev's nodes. 0 below −87 and for NaN.
+// e^x for x up to 88, with a relative error of at most 1.2e-7: x = n·ln 2 + r, and a polynomial of degree 6 in r that
+// interpolates e^r at Chebyshev's nodes. 0 below −87 and for NaN.
 template <class D>
 HWY_INLINE hn::Vec<D> exponential(D d, hn::Vec<D> x) {
   const hn::RebindToUnsigned<D> bits;
@@ -106,10 +106,10 @@ HWY_INLINE hn::Vec<D> exponential(D d, hn::Vec<D> x) {
   return hn::IfThenElseZero(hn::Ge(x, constant(-87.0f)), hn::BitCast(d, hn::Add(hn::BitCast(bits, power), exponent)));
 }
 
-// 1 / x for positive x; where the result is stored as T, to what T holds.
+// 1 / x for positive x, accurate enough that rounding to T decides the error.
 template <class T, class D>
 HWY_INLINE hn::Vec<D> reciprocal(D d, hn::Vec<D> x) {
-  // A lane alone has an approximation of its own: by dividing, it gets what it would get in a vector.
+  // A single lane would be approximated by another instruction, with another error.
   if constexpr (sizeof(T) == sizeof(float) || hn::MaxLanes(d) == 1) return hn::Div(hn::Set(d, 1.0f), x);
   const auto near = hn::ApproximateReciprocal(x);
   return hn::Mul(near, hn::NegMulAdd(near, x, hn::Set(d, 2.0f)));  // one of Newton's steps

@@ -17,7 +17,7 @@ namespace HWY_NAMESPACE {
 template <class T, class D>
 struct Sigmoid {
   Sigmoid(D d, hn::Vec<D> z) {
-    // Beyond the largest power that a float holds the sigmoid is 0 anyway.
+    // The largest power that a float holds: beyond it, the sigmoid stays at e^−88.
     const auto power = exponential(d, hn::Min(hn::Neg(z), hn::Set(d, 88.0f)));
     value = reciprocal<T>(d, hn::Add(hn::Set(d, 1.0f), power));
     rest = hn::Mul(power, value);
