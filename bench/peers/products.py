@@ -13,6 +13,7 @@ import json
 import os
 import pathlib
 import statistics
+import sys
 import tempfile
 
 import contenders
@@ -65,4 +66,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except contenders.Failed as failure:
+        sys.exit(f"error: {failure}")
