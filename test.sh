@@ -119,7 +119,8 @@ only_optimised=(
   '^gpu_host64\.Tiny.*/compact_states' '^gpu_host64\.Tiny.*/fp8_units' '^gpu_host64\.Tiny.*/llama_.*16$'
   '^gpu_host64\.Tiny.*/selective_recompute'
   '^train\.Precisions/FirstGradient\..*/bf16' '^comm\.(mpi|tcp)\.[458]$' '^comm\.gpu\.tcp\.3$'
-  '^planner\.PlanValidation\.KeepsItsWord' '^schema\.outputs$' '^train\.TrainingTest\.(Bf16Tracks|SameSeed|LossFalls|CompactStates|EmulatedFp8)'
+  '^planner\.PlanValidation\.KeepsItsWord' '^schema\.outputs$'
+  '^train\.TrainingTest\.(Bf16Tracks|SameSeed|LossFalls|CompactStates|EmulatedFp8)'
   '^gpu_host64\..*<tprimat::engine::f16>' '^gpu_host64\.GpuAttention\.MatchesReference<tprimat' '^gpu_host\.benchmark$' '^comm\.gpu\.[34]$'
 )
 threaded_tests="process_tests telemetry_tests data_tests model_files_tests comm_tests"

@@ -15,7 +15,7 @@ namespace {
 
 using amx::k_panel_lines;
 constexpr int64_t k_sums = k_panel_lines * k_panel_lines;
-// Measured on an Intel Xeon with 48 KB of first-level and 2 MB of second-level cache: docs/performance.md.
+// Measured on an Intel Xeon with 48 KB of first-level and 2 MB of second-level cache (the steps: docs/performance.md).
 constexpr int64_t k_block_size = 512 * 1024;  // elements of a block
 constexpr int64_t k_longest_block = 512;      // lines
 constexpr int64_t k_steps_at_a_time = 64;     // of a panel, before the next panel of the block takes its turn
@@ -173,10 +173,11 @@ class BlockPipeline {
   Block before_;
 };
 
-// One panel of each side, which start at row and col.
+// Where a panel of each side starts, and from which step on.
 struct Place {
   int64_t row, col, step;
 };
+// One panel of each side.
 template <class C>
 struct PanelProduct {
   const Bf16Share<C>& share;

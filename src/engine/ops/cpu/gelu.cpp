@@ -28,7 +28,7 @@ struct GeluParts {
     power = exponential(d, hn::Min(hn::Neg(twice_u), hn::Set(d, 87.0f)));
     sigmoid = reciprocal<T>(d, hn::Add(one, power));
   }
-  hn::Vec<D> square, power, sigmoid;  // z², e^−2u, s to what T holds
+  hn::Vec<D> square, power, sigmoid;  // z², e^−2u, s as precise as T
 };
 
 template <class D, class T>

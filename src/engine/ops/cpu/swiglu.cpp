@@ -13,7 +13,7 @@ HWY_BEFORE_NAMESPACE();
 namespace tprimat::engine {
 namespace HWY_NAMESPACE {
 
-// s = 1/(1 + e^−z), to what T holds, and 1 − s = e^−z·s, which loses nothing where s is close to 1.
+// s = 1/(1 + e^−z), as precise as T, and 1 − s = e^−z·s, which loses nothing where s is close to 1.
 template <class T, class D>
 struct Sigmoid {
   Sigmoid(D d, hn::Vec<D> z) {
