@@ -22,19 +22,21 @@ namespace tprimat::engine {
 namespace HWY_NAMESPACE {
 namespace {
 
-// A tile of the result that stays in registers: 12 rows of two vectors where there are 32 registers, 6 where 16.
-constexpr int64_t k_rows = HWY_MAX_BYTES >= 64 || HWY_ARCH_ARM ? 12 : 6;
-constexpr int64_t k_vectors = 2;  // of a row
+// A tile of the result that stays in registers: rows of so many vectors. Of all tiles that fit, the nearest to a square
+// takes the fewest loads.
+constexpr int64_t k_rows = HWY_MAX_BYTES >= 64 || HWY_ARCH_ARM ? 6 : 4;
+constexpr int64_t k_vectors = HWY_MAX_BYTES >= 64 || HWY_ARCH_ARM ? 4 : 3;
 constexpr int64_t k_lanes = HWY_MAX_BYTES / sizeof(float);
 constexpr int64_t k_columns = k_vectors * k_lanes;
 constexpr int64_t k_line = 64 / sizeof(float);  // of a cache
 
 // Measured on a Xeon with 48 KB and 2 MB of cache per core: docs/decisions.md.
-constexpr int64_t k_max_share = 768;                     // elements of a sum between two visits of the result
-constexpr int64_t k_max_chunk = 3 * k_max_share;         // packed at a time
-constexpr int64_t k_chunk_floats = 1 << 21;              // of a packed operand: 8 MB
-constexpr int64_t k_task_rows = 384, k_task_panels = 8;  // that one thread multiplies without a break
-constexpr int64_t k_ahead = 12;  // elements that a panel is prefetched ahead, from the second-level cache
+constexpr int64_t k_max_share = 768;                        // elements of a sum between two visits of the result
+constexpr int64_t k_max_chunk = 3 * k_max_share;            // packed at a time
+constexpr int64_t k_chunk_floats = 1 << 21;                 // of a packed operand: 8 MB
+constexpr int64_t k_task_rows = 192, k_task_columns = 256;  // that one thread multiplies without a break
+constexpr int64_t k_task_panels = k_task_columns / k_columns;
+constexpr int64_t k_ahead = 6;  // elements that a panel is prefetched ahead, from the second-level cache
 
 int64_t share_of(int64_t length) {
   const int64_t shares = (length + k_max_share - 1) / k_max_share;
@@ -145,47 +147,52 @@ struct Tile {
   bool adds;
 };
 
-template <int Rows>
-HWY_INLINE void store_tile(const Tile& tile, hn::Vec<Floats> (&sum)[Rows][k_vectors]) {
+template <int Rows, int Vectors>
+HWY_INLINE void store_tile(const Tile tile, hn::Vec<Floats> (&sum)[Rows][Vectors]) {
   const Floats d;
   if (tile.adds)
-#pragma GCC unroll 12
-    for (int r = 0; r < Rows; ++r) {
-      sum[r][0] = hn::Add(sum[r][0], hn::LoadU(d, tile.c + r * tile.c_row));
-      sum[r][1] = hn::Add(sum[r][1], hn::LoadU(d, tile.c + r * tile.c_row + k_lanes));
-    }
-#pragma GCC unroll 12
-  for (int r = 0; r < Rows; ++r) {
-    hn::StoreU(sum[r][0], d, tile.c + r * tile.c_row);
-    hn::StoreU(sum[r][1], d, tile.c + r * tile.c_row + k_lanes);
-  }
+#pragma GCC unroll 6
+    for (int r = 0; r < Rows; ++r)
+#pragma GCC unroll 4
+      for (int v = 0; v < Vectors; ++v)
+        sum[r][v] = hn::Add(sum[r][v], hn::LoadU(d, tile.c + r * tile.c_row + v * k_lanes));
+#pragma GCC unroll 6
+  for (int r = 0; r < Rows; ++r)
+#pragma GCC unroll 4
+    for (int v = 0; v < Vectors; ++v) hn::StoreU(sum[r][v], d, tile.c + r * tile.c_row + v * k_lanes);
 }
 
-template <int Rows>
+// The first `Vectors` vectors of a panel.
+template <int Rows, int Vectors>
 void multiply_tile(const LeftRows& left, const float* right, int64_t length, const Tile& tile) {
   constexpr int k_apart = 3;  // rows that one pointer and multiples of `line` reach
   constexpr int k_pointers = (Rows + k_apart - 1) / k_apart;
   const Floats d;
-  hn::Vec<Floats> sum[Rows][k_vectors];
-#pragma GCC unroll 12
-  for (int r = 0; r < Rows; ++r) sum[r][0] = sum[r][1] = hn::Zero(d);
+  hn::Vec<Floats> sum[Rows][Vectors];
+#pragma GCC unroll 6
   for (int r = 0; r < Rows; ++r)
-    for (int64_t i = 0; i < k_columns; i += k_line) __builtin_prefetch(tile.c + r * tile.c_row + i, 1);
+#pragma GCC unroll 4
+    for (int v = 0; v < Vectors; ++v) sum[r][v] = hn::Zero(d);
+  for (int r = 0; r < Rows; ++r)
+    for (int64_t i = 0; i < Vectors * k_lanes; i += k_line) __builtin_prefetch(tile.c + r * tile.c_row + i, 1);
   const float* rows[k_pointers];
   for (int p = 0; p < k_pointers; ++p) rows[p] = left.data + p * k_apart * left.line;
   const int64_t line = left.line, step = left.step;
   for (int64_t k = 0; k < length; ++k, right += k_columns) {
-    const auto first = hn::LoadU(d, right), second = hn::LoadU(d, right + k_lanes);
+    hn::Vec<Floats> columns[Vectors];
+#pragma GCC unroll 4
+    for (int v = 0; v < Vectors; ++v) columns[v] = hn::LoadU(d, right + v * k_lanes);
+#pragma GCC unroll 4
     for (int64_t i = 0; i < k_columns; i += k_line) __builtin_prefetch(right + k_ahead * k_columns + i);
-#pragma GCC unroll 12
+#pragma GCC unroll 6
     for (int r = 0; r < Rows; ++r) {
       const auto value = hn::Set(d, rows[r / k_apart][r % k_apart * line]);
-      sum[r][0] = hn::MulAdd(value, first, sum[r][0]);
-      sum[r][1] = hn::MulAdd(value, second, sum[r][1]);
+#pragma GCC unroll 4
+      for (int v = 0; v < Vectors; ++v) sum[r][v] = hn::MulAdd(value, columns[v], sum[r][v]);
     }
     for (int p = 0; p < k_pointers; ++p) rows[p] += step;
   }
-  store_tile<Rows>(tile, sum);
+  store_tile<Rows, Vectors>(tile, sum);
 }
 
 // The last columns, fewer than a tile has.
@@ -198,9 +205,14 @@ inline void put_columns(const float* tile, int64_t rows, int64_t cols, const Til
 }
 
 using Kernel = void (*)(const LeftRows&, const float*, int64_t, const Tile&);
-template <int... Rows>
-constexpr std::array<Kernel, sizeof...(Rows)> kernels_of(std::integer_sequence<int, Rows...>) {
-  return {multiply_tile<Rows + 1>...};
+template <int... Index>
+constexpr std::array<Kernel, sizeof...(Index)> kernels_of(std::integer_sequence<int, Index...>) {
+  return {multiply_tile<Index / k_vectors + 1, Index % k_vectors + 1>...};
+}
+// Of a tile with so many rows and columns.
+Kernel kernel_for(int64_t rows, int64_t cols) {
+  static constexpr auto k_kernels = kernels_of(std::make_integer_sequence<int, k_rows * k_vectors>());
+  return k_kernels[static_cast<size_t>((rows - 1) * k_vectors + panel_count(cols, k_lanes) - 1)];
 }
 
 // Part of a product: rows and columns of c, and elements [begin, end) of their sums.
@@ -232,13 +244,12 @@ struct Task {
 
 void multiply_task(const Product& p, const Chunk& chunk, const Left& left, const Panels<k_columns>& right,
                    const Task& task) {
-  static constexpr auto k_kernels = kernels_of(std::make_integer_sequence<int, k_rows>());
   for (int64_t begin = 0; begin < chunk.end - chunk.begin; begin += p.share) {
     const int64_t length = std::min(p.share, chunk.end - chunk.begin - begin);
     const bool adds = p.adds || chunk.begin + begin > 0;
     for (int64_t row = task.first_row; row < task.end_row; row += k_rows) {
       const int64_t row_count = std::min(k_rows, task.end_row - row);
-      const Kernel multiply_rows = k_kernels[static_cast<size_t>(row_count - 1)];
+      const Kernel multiply_whole = kernel_for(row_count, k_columns);
       const LeftRows rows = left.tile(begin, length, row);
       float* const c = p.c.data + (chunk.row + row) * p.c.row_stride + chunk.col;
       for (int64_t panel = task.first_panel; panel < task.end_panel; ++panel) {
@@ -246,10 +257,10 @@ void multiply_task(const Product& p, const Chunk& chunk, const Left& left, const
         const Tile tile{c + col, p.c.row_stride, adds};
         const float* const columns = right.at(begin, panel, length);
         if (cols == k_columns) {
-          multiply_rows(rows, columns, length, tile);
+          multiply_whole(rows, columns, length, tile);
         } else {
           HWY_ALIGN float whole[k_rows * k_columns];
-          multiply_rows(rows, columns, length, {whole, k_columns, false});
+          kernel_for(row_count, cols)(rows, columns, length, {whole, k_columns, false});
           put_columns(whole, row_count, cols, tile);
         }
       }
@@ -271,7 +282,7 @@ struct TaskSize {
 };
 
 TaskSize size_tasks(const Chunk& chunk, int64_t panels) {
-  constexpr int64_t k_min_rows = 96, k_min_panels = 2;
+  constexpr int64_t k_min_rows = 96, k_min_panels = 1;
   const int64_t wanted = thread_count() == 1 ? 1 : k_pieces_per_thread * thread_count();
   TaskSize size{k_task_rows, k_task_panels};
   while (size.count(chunk, panels) < wanted && size.panels > k_min_panels) size.panels /= 2;
