@@ -25,6 +25,7 @@ std::string instruction_limit() {
 bool may_use_avx512() { return is_allowed(dnnl_cpu_isa_avx512_core); }
 bool may_use_avx512_bf16() { return is_allowed(dnnl_cpu_isa_avx512_core_bf16); }
 bool may_use_amx() { return is_allowed(dnnl_cpu_isa_avx512_core_amx); }
+const bool k_rounds_to_bf16 = may_use_avx512_bf16();
 
 void limit_kernels() {
 #if HWY_ARCH_X86

@@ -10,6 +10,7 @@ std::string instruction_limit();  // the value of that variable, or of its older
 bool may_use_avx512();
 bool may_use_avx512_bf16();
 bool may_use_amx();
+extern const bool k_rounds_to_bf16;  // by one instruction, VCVTNEPS2BF16 of AVX512-BF16
 
 // Before the first kernel is chosen: Highway's kernels keep to the same limit.
 void limit_kernels();

@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "device/element.h"
+#include "ops/cpu/instruction_sets.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tprimat::engine {
@@ -41,7 +42,7 @@ HWY_INLINE void store(D d, hn::Vec<D> value, float* to) {
 // Round to nearest even, as to_bf16; a NaN keeps its upper bits, so it stays a NaN unless its payload is in the lowest
 // 16 bits only, which arithmetic does not produce.
 template <class D>
-HWY_INLINE void store([[maybe_unused]] D d, hn::Vec<D> value, bf16* to) {
+HWY_INLINE void store_exactly([[maybe_unused]] D d, hn::Vec<D> value, bf16* to) {
   const hn::Rebind<uint16_t, D> d16;
   const hn::Rebind<uint32_t, D> d32;
   const hn::Rebind<int32_t, D> di32;
@@ -50,6 +51,20 @@ HWY_INLINE void store([[maybe_unused]] D d, hn::Vec<D> value, bf16* to) {
   const auto rounded = hn::ShiftRight<16>(hn::Add(bits, hn::Add(odd, hn::Set(d32, 0x7FFFu))));
   const auto kept = hn::IfThenElse(hn::RebindMask(d32, hn::IsNaN(value)), hn::ShiftRight<16>(bits), rounded);
   hn::StoreU(hn::DemoteTo(d16, hn::BitCast(di32, kept)), d16, reinterpret_cast<uint16_t*>(to));
+}
+
+// The same, but numbers below 2^-126 may become 0: the instruction for it takes them for that.
+template <class D>
+HWY_INLINE void store(D d, hn::Vec<D> value, bf16* to) {
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
+  if constexpr (hn::MaxLanes(d) == 16)
+    if (k_rounds_to_bf16) {
+      __m256i rounded;  // assembly: not every CPU of this target has the instruction
+      asm("vcvtneps2bf16 %1, %0" : "=v"(rounded) : "v"(value.raw));
+      return _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), rounded);
+    }
+#endif
+  store_exactly(d, value, to);
 }
 
 // Whether conversions between float and IEEE binary16 are instructions here; Highway's replacement for older x86 CPUs
