@@ -21,6 +21,7 @@ struct ConfigLayers {
   const std::optional<std::string>& strategy;  // experiment.methodology
   bool plans_layouts = false;                  // as in ConfigSources
   bool has_several_strategies = false;         // as in ConfigSources
+  int64_t memory_domains = 1;                  // as in ConfigSources
 };
 
 // One tree with canonical keys, ${...} expanded, every value with its own origin. The file's named entries (models,

@@ -276,10 +276,23 @@ void check_chosen_strategy(Draft& draft) {
     }
 }
 
+// Ranks whose number follows from the machine share the batch.
+void share_open_ranks(Draft& draft) {
+  const auto found = draft.experiment.platforms.find(Platform::cpu);
+  if (found == draft.experiment.platforms.end() || found->second.num_devices == 1) return;
+  if (!draft.derived.contains("hardware.platforms.cpu.num_gpus")) return;
+  auto& by_model =
+      draft.raw.parallelism.entries.emplace_back(draft.experiment.methodology, raw::LayoutsByModel{}).second;
+  for (const ModelEntry& model : draft.experiment.models)
+    by_model.entries.emplace_back(model.spec.name, raw::LayoutsByPlatform{})
+        .second.entries.emplace_back(enum_name(Platform::cpu), raw::Layout{});
+}
+
 }  // namespace
 
 void resolve_layouts(Draft& draft) {
   for (const ModelEntry& model : draft.experiment.models) check_sequence(draft, model.spec);
+  share_open_ranks(draft);
   for (auto& [strategy, by_model] : draft.raw.parallelism.entries) resolve_strategy(draft, strategy, by_model);
   check_methodology_name(draft);
   check_chosen_strategy(draft);

@@ -28,9 +28,9 @@ std::vector<Problem> in_file(std::vector<Problem> errors, const Origin& origin) 
   return errors;
 }
 
-LoadedExperiment resolve(const YamlNode& tree, Diagnosis& diagnosis, Origin origin, bool plans_layouts) {
+LoadedExperiment resolve(const YamlNode& tree, Diagnosis& diagnosis, Origin origin, const ConfigLayers& layers) {
   check_values(config_schema(), tree, diagnosis);
-  Draft draft{tree, diagnosis, read_raw(tree), {}, {}, plans_layouts};
+  Draft draft{tree, diagnosis, read_raw(tree), {}, {}, layers.plans_layouts, layers.memory_domains};
   resolve_training(draft);
   resolve_models(draft);
   resolve_loop(draft);
@@ -50,8 +50,7 @@ LoadedExperiment load_layers(const ConfigLayers& layers) {
   const YamlNode tree = merge_layers(layers, diagnosis);
   return resolve(
       tree, diagnosis,
-      layers.has_file ? Origin{Provenance::file, std::string(layers.file_name)} : Origin{Provenance::built_in},
-      layers.plans_layouts);
+      layers.has_file ? Origin{Provenance::file, std::string(layers.file_name)} : Origin{Provenance::built_in}, layers);
 }
 
 // A file larger than any configuration is not read whole first.
@@ -110,7 +109,7 @@ LoadedExperiment load_experiment(const ConfigSources& sources) {
     return load_experiment_text(sources.machine_default->text, sources.machine_default->name, sources);
   if (!has_file)
     return load_layers({"", "", false, sources.environment, sources.overrides, sources.strategy, sources.plans_layouts,
-                        sources.has_several_strategies});
+                        sources.has_several_strategies, sources.memory_domains});
   const std::string path = sources.path.value_or(k_usual_file);
   const std::string text = read_config_file(path);
   refuse_shell_file(text, path);
@@ -119,7 +118,7 @@ LoadedExperiment load_experiment(const ConfigSources& sources) {
 
 LoadedExperiment load_experiment_text(std::string_view text, const std::string& name, const ConfigSources& sources) {
   return load_layers({text, name, true, sources.environment, sources.overrides, sources.strategy, sources.plans_layouts,
-                      sources.has_several_strategies});
+                      sources.has_several_strategies, sources.memory_domains});
 }
 
 std::string canonical_key_path(const std::string& path) { return canonical_path(path, "key " + path); }
