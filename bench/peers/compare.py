@@ -6,6 +6,8 @@
                                                     about 85 minutes on two Zen 5 cores
   compare.py PROGRAM --models llama --batches 4x512 --precisions bf16 --contenders native eager
                                                     a part: 3 minutes
+  compare.py PROGRAM --models llama --batches 4x512 --precisions bf16 --bf16 weights --turns 9
+                                                    side by side, in turns of two steps: 4 minutes
   compare.py PROGRAM --layers 1 --rounds 1 --steps 1 --batches 4x512
                                                     does it run at all: 3 minutes
 
@@ -17,6 +19,9 @@ counts, the first one not (allocation, compilation); of the rounds the median ag
 rounds' ratios. Memory is the largest resident set that the kernel saw, libraries and compilation included. The
 allocator that makes PyTorch fast also makes it large, so after the rounds each of its contenders runs two more steps
 with glibc as it comes, and the smaller of the two peaks counts (--without-memory-runs leaves that out).
+
+With --turns the contenders of a cell live at once instead and take turns of two steps, the others stopped meanwhile: a
+round is then one turn of each. On a machine whose speed changes within seconds only this compares what it should.
 
 PyTorch gets its best: torch_step.py and contenders.py say how it is written and what it is told. In bf16 both of its
 forms (autocast; bf16 weights with float32 masters) run in the first round; one that is clearly slower is then left out.
@@ -32,8 +37,11 @@ import sys
 import tempfile
 
 import contenders
+import turns
 
 WARMUP = 1
+STEPS_OF_TURN = 2
+ENDLESS = 1_000_000  # steps of a process that is ended after its last turn
 CLEARLY = 1.05  # a form this much slower than another in one round is not tried again
 LLAMA = {"name": "llama124m", "full_name": "Llama shape of GPT-2's size", "num_layers": 12, "hidden_size": 768,
          "ffn_hidden_size": 2048, "num_attention_heads": 12, "num_key_value_heads": 12, "head_dim": 64,
@@ -116,6 +124,22 @@ def keep_faster_forms(cell):
                 cell.leave_out(slower, f"{ratio:.2f} times the time of {forms[0]} in the first round")
 
 
+def measure_in_turns(options, cells, folder):
+    """Fills cells as measure() does; the first steps of a process do not count."""
+    for cell in cells:
+        def report(name, played):
+            cell.seconds.setdefault(name, []).append(statistics.mean(played))
+            print(f"  {cell.name()}  {name:17}{statistics.mean(played):8.3f} s/step   load {os.getloadavg()[0]:.1f}",
+                  flush=True)
+
+        cell.spec.write_text(json.dumps({**json.loads(cell.spec.read_text()), "steps": ENDLESS}))
+        peaks, failed = turns.take_turns(cell.runners, cell.spec, folder, options.turns, STEPS_OF_TURN, report)
+        cell.peaks.update(peaks)
+        for name, why in failed.items():
+            print(f"  {cell.name()}  {name} is left out: {why}")
+            cell.leave_out(name, why)
+
+
 def measure(options, cells, folder):
     for number in range(options.rounds):
         print(f"round {number + 1} of {options.rounds}")
@@ -178,6 +202,7 @@ def read_options():
     parser.add_argument("--contenders", nargs="+", choices=("native", "eager", "compile"),
                         default=["native", "eager", "compile"])
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--turns", type=int, metavar="N", help="N turns of two steps each, instead of rounds")
     parser.add_argument("--steps", type=int, default=6,
                         help="timed steps of 2048 tokens; of larger ones fewer, at least 2")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
@@ -201,7 +226,7 @@ def compare(options, folder):
     print("; ".join(said))
     cells = [make_cell(options, settings, folder, (model, batch, precision))
              for model in options.models for batch in options.batches for precision in options.precisions]
-    measure(options, cells, folder)
+    (measure_in_turns if options.turns else measure)(options, cells, folder)
     if options.allocator == "kept" and not options.without_memory_runs:
         measure_memory(cells, folder)
     print_table(cells)

@@ -50,32 +50,40 @@ def run_watched(command, environment, folder):
         return out.read(), usage.ru_maxrss * 1024
 
 
-class Native:
-    def __init__(self, program, settings):
-        self.program, self.settings = program, settings
+class Contender:
+    """A program that trains a specification and writes each step as a line of the file that TPRIMAT_STEPS names."""
+
+    def __init__(self, command, settings):
+        self.command, self.settings = command, settings
 
     def run(self, spec, folder):
         steps = folder / "steps.jsonl"
         steps.unlink(missing_ok=True)
-        output, peak = run_watched([self.program, "train", "--spec", spec],
-                                   {**self.settings, "TPRIMAT_STEPS": str(steps)}, folder)
-        return Outcome([json.loads(line)["time_seconds"] for line in steps.read_text().splitlines()], peak, output)
+        output, peak = run_watched(self.command_for(spec), {**self.settings, "TPRIMAT_STEPS": str(steps)}, folder)
+        return Outcome(seconds_in(steps), peak, output)
+
+
+def seconds_in(steps):
+    """Of every step that is whole in the file."""
+    text = steps.read_text(encoding="utf-8") if steps.exists() else ""
+    return [json.loads(line)["time_seconds"] for line in text.split("\n")[:-1]]
+
+
+class Native(Contender):
+    def command_for(self, spec):
+        return [self.command, "train", "--spec", spec]
 
 
 # What keeps a contender from instructions that this processor has: products of both sides, PyTorch's own kernels, MKL's.
 AVX2_ONLY = {"ONEDNN_MAX_CPU_ISA": "AVX2", "ATEN_CPU_CAPABILITY": "avx2", "MKL_ENABLE_INSTRUCTIONS": "AVX2"}
 
 
-class Torch:
-    def __init__(self, settings, *flags):
-        self.settings, self.flags = settings, flags
-
+class Torch(Contender):
     def with_plain_allocator(self):
-        return Torch({key: value for key, value in self.settings.items() if key != "GLIBC_TUNABLES"}, *self.flags)
+        return Torch(self.command, {key: value for key, value in self.settings.items() if key != "GLIBC_TUNABLES"})
 
-    def run(self, spec, folder):
-        output, peak = run_watched([python(), HERE / "torch_step.py", spec, *self.flags], self.settings, folder)
-        return Outcome(json.loads(output.splitlines()[-1])["seconds"], peak, output)
+    def command_for(self, spec):
+        return [python(), HERE / "torch_step.py", spec, *self.command]
 
 
 def torch_settings(options, folder):
@@ -117,8 +125,8 @@ def make_contenders(options, settings, precision):
             continue
         flags = ["--loss", options.loss, *(["--compile"] if name == "compile" else [])]
         if precision == "fp32":
-            found[name] = Torch(settings, *flags)
+            found[name] = Torch(flags, settings)
             continue
         for form in forms:
-            found[f"{name}/{form}"] = Torch(settings, *flags, "--bf16", form)
+            found[f"{name}/{form}"] = Torch([*flags, "--bf16", form], settings)
     return found

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Trains the model of a specification in PyTorch and prints each step's seconds as JSON: the peer of `tprimat train`.
+As there, each step is also a line of the file that TPRIMAT_STEPS names.
 
   torch_step.py SPEC [--compile] [--bf16 autocast|weights] [--loss whole|chunked]
 
@@ -16,6 +17,7 @@ bf16 comes in two forms that do the same work, with weights and moments in float
 import argparse
 import contextlib
 import json
+import os
 import time
 
 import torch
@@ -144,6 +146,7 @@ def train(spec, options):
     rows, micro = spec["global_batch_size"], spec["micro_batch_size"]
     samples = torch.randint(spec["model"]["vocab_size"], (rows, spec["sequence_length"] + 1))
     seconds = []
+    kept = open(os.environ.get("TPRIMAT_STEPS", os.devnull), "a", encoding="utf-8", buffering=1)
     for _ in range(spec["steps"]):
         start, total = time.perf_counter(), 0.0
         for batch in samples.split(micro):
@@ -153,6 +156,7 @@ def train(spec, options):
             total += loss.item()
         update()
         seconds.append(time.perf_counter() - start)
+        kept.write(json.dumps({"time_seconds": seconds[-1]}) + "\n")
     return {"torch": torch.__version__, "threads": torch.get_num_threads(), "loss": total, "seconds": seconds}
 
 

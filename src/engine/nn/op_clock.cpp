@@ -103,9 +103,11 @@ void OpClock::close(OpenOp op, const Call& call) {
     const auto end = std::chrono::steady_clock::now();
     const double seconds = std::chrono::duration<double>(end - op.begin).count();
     if (counts(call.kind)) add(call.name, {1, seconds, call.work.flops, call.work.bytes});
-    if (!keeps_events_) return;
-    events_.push_back(describe(call));
-    events_.back().begin = op.begin, events_.back().end = end;
+    if (keeps_events_) {
+      events_.push_back(describe(call));
+      events_.back().begin = op.begin, events_.back().end = end;
+    }
+    if (after_each_ && counts(call.kind)) after_each_(seconds);
     return;
   }
   if (times_) (records_ ? recorded_ : given_).push_back({describe(call), std::move(op.first), mark()});

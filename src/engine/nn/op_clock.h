@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -38,6 +39,8 @@ class OpClock {
   void forget_events() { events_.clear(); }
   const std::vector<OpEvent>& events() const { return events_; }
   const std::map<std::string, OpTotal, std::less<>>& totals() const { return totals_; }
+  // On a processor: after each operation, with its seconds. What it does belongs to no operation.
+  void call_after_each(std::function<void(double)> action) { after_each_ = std::move(action); }
 
   // Times are the device's; nullptr: the processor's.
   void use_device(Accelerator* device);
@@ -82,6 +85,7 @@ class OpClock {
   std::unique_ptr<DeviceEvent> mark();
 
   std::map<std::string, OpTotal, std::less<>> totals_;
+  std::function<void(double)> after_each_;
   bool keeps_events_ = false, times_ = true;
   std::vector<OpEvent> events_;
   Accelerator* device_ = nullptr;
