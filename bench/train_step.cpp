@@ -1,12 +1,16 @@
 // How close the native trainer comes to this CPU's matrix-product peak: both measured in one run, taking turns, so that
 // a busy or throttled machine slows both alike.
-//   bench_train_step [rounds] [fp32|bf16]
+//   bench_train_step [rounds [fp32|bf16 [4x512|8x1024|small]]]
+// A second MFU is that of the peak between the operations of a step; it hardly depends on who else uses the machine.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <memory>
 #include <numeric>
+#include <optional>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -14,27 +18,45 @@
 #include "probe/gemm_probe.h"
 #include "probe/product.h"
 #include "train/engine.h"
+#include "train/op_report.h"
 
 namespace tprimat {
 namespace {
 
-// A Llama of GPT-2's size: 123.6 M parameters.
-TrainSpec llama_124m(Precision precision) {
-  TrainSpec spec;
-  ModelSpec& model = spec.model;
-  model.name = "llama124m";
-  model.full_name = "Llama shape of GPT-2's size";
-  model.num_layers = 12;
-  model.hidden_size = 768;
-  model.ffn_hidden_size = 2048;
-  model.num_attention_heads = model.num_key_value_heads = 12;
+// Llama shapes: one of GPT-2's size, 123.6 M parameters, and that of the built-in default.
+ModelSpec llama(bool is_small) {
+  ModelSpec model;
+  model.name = is_small ? "llama_10m" : "llama124m";
+  model.full_name = is_small ? "Llama shape of the built-in default" : "Llama shape of GPT-2's size";
+  model.num_layers = is_small ? 8 : 12;
+  model.hidden_size = is_small ? 256 : 768;
+  model.ffn_hidden_size = is_small ? 768 : 2048;
+  model.num_attention_heads = is_small ? 4 : 12;
+  model.num_key_value_heads = is_small ? 2 : 12;
   model.head_dim = 64;
-  model.vocab_size = 50257;
+  model.vocab_size = is_small ? 8192 : 50257;
   model.max_position_embeddings = 1024;
-  model.tied_embeddings = true;
+  model.tied_embeddings = !is_small;
+  return model;
+}
+
+// "4x512": sequences and tokens of the large model; "small": the batch of the default run.
+std::optional<TrainSpec> find_training(std::string_view name, Precision precision) {
+  struct Training {
+    std::string_view name;
+    bool is_small;
+    int64_t micro_batch, global_batch, length;
+  };
+  constexpr std::array k_trainings = {Training{"4x512", false, 4, 4, 512}, Training{"8x1024", false, 8, 8, 1024},
+                                      Training{"small", true, 4, 8, 256}};
+  const auto found = std::ranges::find(k_trainings, name, &Training::name);
+  if (found == k_trainings.end()) return std::nullopt;
+  TrainSpec spec;
+  spec.model = llama(found->is_small);
   spec.precision = precision;
-  spec.sequence_length = 512;
-  spec.micro_batch_size = spec.global_batch_size = 4;
+  spec.sequence_length = found->length;
+  spec.micro_batch_size = found->micro_batch;
+  spec.global_batch_size = found->global_batch;
   spec.steps = 1'000'000;
   return spec;
 }
@@ -56,52 +78,61 @@ double rate_of(engine::Product& product, const engine::ProductShape& shape) {
   return shape.flops() / seconds_since(start);
 }
 
-// The probe's fastest product, oneDNN's or our own, between the operations of a step: what the machine gives at the
-// same moments, whoever else uses it.
+// The probe's fastest shape, by oneDNN and by our own product, between the operations of a step. The faster one of each
+// time is what the machine gives at these moments, whoever else uses it.
 class PeakBetween {
  public:
   PeakBetween(const GemmPeak& peak, engine::Engine& engine) : engine_(engine) {
     const auto best = std::ranges::max_element(peak.shapes, {}, &GemmRate::flops_per_second);
     shape_ = {best->name, best->pass, best->m, best->n, best->k};
-    product_ = engine::make_product(shape_, peak.precision);
-    if (auto own = engine::make_own_product(shape_, peak.precision)) {
-      double theirs = 0, ours = 0;
-      for (int i = 0; i < k_tries; ++i)
-        theirs = std::max(theirs, rate_of(*product_, shape_)), ours = std::max(ours, rate_of(*own, shape_));
-      if (ours > theirs) product_ = std::move(own);
-    }
+    products_.push_back(engine::make_product(shape_, peak.precision));
+    if (auto own = engine::make_own_product(shape_, peak.precision)) products_.push_back(std::move(own));
   }
-  // Of a step without the products in between, and the mean of those.
+  // Of some steps without the products in between, and the mean of those.
   struct Rates {
-    double seconds, peak;
+    int64_t steps = 0;
+    double seconds = 0, peak = 0;
   };
-  Rates measure_step(int64_t step, const engine::TokenSource& tokens) {
-    std::vector<double> rates;
-    double seconds = 0, unmeasured = 0;
-    engine::OpClock clock;
-    clock.call_after_each([&](double took) {
-      seconds += took, unmeasured += took;
+  Rates measure(int64_t first_step, const engine::TokenSource& tokens) {
+    constexpr double k_enough_seconds = 1;
+    std::vector<double> peaks;
+    double unmeasured = 0;
+    Rates rates;
+    clock_.call_after_each([&](double took) {
+      rates.seconds += took, unmeasured += took;
       if (unmeasured < k_seconds_between) return;
       unmeasured = 0;
-      product_->run();  // fills the caches
-      rates.push_back(rate_of(*product_, shape_));
+      peaks.push_back(fastest_product());
     });
-    engine_.use_clock(&clock);
-    engine_.run_step(step, tokens);
+    engine_.use_clock(&clock_);
+    while (rates.seconds < k_enough_seconds) engine_.run_step(first_step + rates.steps++, tokens);
     engine_.use_clock(nullptr);
-    return {seconds, std::accumulate(rates.begin(), rates.end(), 0.0) / static_cast<double>(rates.size())};
+    rates.peak = std::accumulate(peaks.begin(), peaks.end(), 0.0) / static_cast<double>(peaks.size());
+    return rates;
   }
+  const engine::OpClock& clock() const { return clock_; }  // of all steps so far
 
  private:
-  static constexpr int k_tries = 5;
   static constexpr double k_seconds_between = 0.05;
+
+  double fastest_product() {
+    constexpr int k_tries = 2;
+    double fastest = 0;
+    for (const auto& product : products_) {
+      product->run();  // fills the caches
+      for (int i = 0; i < k_tries; ++i) fastest = std::max(fastest, rate_of(*product, shape_));
+    }
+    return fastest;
+  }
+
   engine::Engine& engine_;
+  engine::OpClock clock_;
   engine::ProductShape shape_;
-  std::unique_ptr<engine::Product> product_;
+  std::vector<std::unique_ptr<engine::Product>> products_;
 };
 
-void run(int rounds, Precision precision) {
-  const TrainSpec spec = llama_124m(precision);
+void run(int rounds, const TrainSpec& spec) {
+  const Precision precision = spec.precision;
   const double flops = flops_per_token(spec.model, spec.sequence_length, FlopFormula::full) *
                        static_cast<double>(spec.tokens_per_step());
   const auto engine = engine::make_engine(spec);
@@ -110,24 +141,31 @@ void run(int rounds, Precision precision) {
   step_seconds(*engine, step++, *tokens);
 
   std::vector<double> peaks, rates, ratios, same;
+  std::optional<PeakBetween> between;
+  int64_t steps_between = 0;
+  double seconds_between = 0, work_between = 0;  // work: of the peak's products, had they run all the time
   fmt::print("round  peak GFLOP/s  step s  tokens/s  GFLOP/s    MFU   MFU of the peak at the same moments\n");
   for (int round = 0; round < rounds; ++round) {
     const GemmPeak peak = *engine::measure_gemm_peak(precision, engine::thread_count());
     double seconds = 1e30;
     for (int i = 0; i < 3; ++i) seconds = std::min(seconds, step_seconds(*engine, step++, *tokens));
-    const PeakBetween::Rates between = PeakBetween(peak, *engine).measure_step(step++, *tokens);
+    if (!between) between.emplace(peak, *engine);
+    const PeakBetween::Rates now = between->measure(step, *tokens);
+    step += now.steps, steps_between += now.steps;
+    seconds_between += now.seconds, work_between += now.seconds * now.peak;
     peaks.push_back(peak.flops_per_second), rates.push_back(flops / seconds);
-    ratios.push_back(rates.back() / peaks.back()), same.push_back(flops / between.seconds / between.peak);
+    ratios.push_back(rates.back() / peaks.back()),
+        same.push_back(flops * static_cast<double>(now.steps) / now.seconds / now.peak);
     fmt::print("{:5}  {:12.1f}  {:6.3f}  {:8.1f}  {:7.1f}  {:.3f}   {:.3f} of {:.1f} GFLOP/s\n", round + 1,
                peaks.back() / 1e9, seconds, static_cast<double>(spec.tokens_per_step()) / seconds, rates.back() / 1e9,
-               ratios.back(), same.back(), between.peak / 1e9);
+               ratios.back(), same.back(), now.peak / 1e9);
   }
-  fmt::print(
-      "median of {} rounds, {}, {} threads: peak {:.1f} GFLOP/s, training {:.1f} GFLOP/s, MFU (full) {:.3f}, of the "
-      "peak "
-      "at the same moments {:.3f}\n",
-      rounds, enum_name(precision), engine::thread_count(), median(peaks) / 1e9, median(rates) / 1e9, median(ratios),
-      median(same));
+  fmt::print("median of {} rounds, {}, {} threads: peak {:.1f} GFLOP/s, training {:.1f} GFLOP/s, MFU (full) {:.3f}, ",
+             rounds, enum_name(precision), engine::thread_count(), median(peaks) / 1e9, median(rates) / 1e9,
+             median(ratios));
+  fmt::print("of the peak at the same moments {:.3f}\n{}", median(same),
+             engine::render_op_report(engine::make_op_report(between->clock(), steps_between, seconds_between,
+                                                             work_between / seconds_between)));
 }
 
 }  // namespace
@@ -136,7 +174,8 @@ void run(int rounds, Precision precision) {
 int main(int argc, char** argv) {
   const int rounds = argc > 1 ? std::max(1, std::atoi(argv[1])) : 5;
   const auto precision = argc > 2 ? tprimat::parse_enum<tprimat::Precision>(argv[2]) : tprimat::Precision::bf16;
-  if (!precision) return fmt::print(stderr, "usage: bench_train_step [rounds] [fp32|bf16]\n"), 2;
-  tprimat::run(rounds, *precision);
+  const auto spec = precision ? tprimat::find_training(argc > 3 ? argv[3] : "4x512", *precision) : std::nullopt;
+  if (!spec) return fmt::print(stderr, "usage: bench_train_step [rounds] [fp32|bf16] [4x512|8x1024|small]\n"), 2;
+  tprimat::run(rounds, *spec);
   return 0;
 }

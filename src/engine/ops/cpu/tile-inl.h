@@ -61,14 +61,16 @@ HWY_INLINE void multiply_block(const TileProduct& t, int64_t i, int64_t j) {
 
 template <int Vectors, bool Accumulate>
 HWY_INLINE void multiply_columns(const TileProduct& t, int64_t j) {
+  constexpr int k_rows = 6;
   int64_t i = 0;
-  for (; i + 4 <= t.m; i += 4) multiply_block<4, Vectors, Accumulate>(t, i, j);
+  for (; i + k_rows <= t.m; i += k_rows) multiply_block<k_rows, Vectors, Accumulate>(t, i, j);
+  for (; i + 2 <= t.m; i += 2) multiply_block<2, Vectors, Accumulate>(t, i, j);
   for (; i < t.m; ++i) multiply_block<1, Vectors, Accumulate>(t, i, j);
 }
 
 template <bool Accumulate>
 HWY_INLINE void multiply_tile(const TileProduct& t) {
-  constexpr int k_vectors = HWY_MAX_BYTES >= 64 ? 4 : 2;  // 16 accumulators with 32 registers, 8 with 16
+  constexpr int k_vectors = HWY_MAX_BYTES >= 64 ? 4 : 2;  // 24 accumulators with 32 registers, 12 with 16
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(Floats()));
   int64_t j = 0;
   for (; j + k_vectors * lanes <= t.n; j += k_vectors * lanes) multiply_columns<k_vectors, Accumulate>(t, j);
