@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <functional>
@@ -9,6 +10,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/output.h"
+#include "base/program_module.h"
 #include "cli/elsewhere.h"
 #include "cli/from_plan.h"
 #include "cli/print_plan.h"
@@ -19,6 +21,7 @@
 #include "command_line/terminal.h"
 #include "command_line/value_checks.h"
 #include "doctor/machine_before_run.h"
+#include "launch/installed.h"
 #include "launch/launch_plan.h"
 #include "launch/mounted_program.h"
 #include "launch/trainer_program.h"
@@ -32,6 +35,8 @@
 #include "run/run.h"
 #include "run/version_notes.h"
 #include "telemetry/gpu_libraries.h"
+#include "telemetry/machine.h"
+#include "telemetry/memory_nodes.h"
 
 namespace tprimat::cli {
 namespace {
@@ -71,8 +76,21 @@ struct RunConfig {
   std::optional<GpuSession> gpu_default;
 };
 
+// This machine's memory domains, where the native trainer's ranks can be started on them and each gets its processors.
+suite::OpenRanks open_ranks(const RunOptions& options, const MachineFacts& machine) {
+  const bool is_native =
+      std::ranges::all_of(options.frameworks, [](const std::string& name) { return name == "native"; });
+  if (!is_native || !suite::find_in_path("mpirun") || !find_program_module("libtprimat_mpi.so")) return {};
+  const std::vector<int> processors = affinity();
+  if (machine.cpu.usable_threads < std::ssize(processors)) return {};  // a quota
+  const std::vector<MemoryNode> nodes = usable_memory_nodes("/", processors);
+  return {std::max<int64_t>(std::ssize(nodes), 1),
+          machine.memory_limit_bytes.value_or(machine.memory_bytes.value_or(0))};
+}
+
 RunConfig load(const Session& session, const RunOptions& options, const MachineFacts& machine) {
   suite::ConfigSources sources = config_sources(session);
+  sources.open_ranks = open_ranks(options, machine);
   auto gpu_default = use_gpu_default(sources, machine, platform_of(options));
   add_overrides(sources.overrides, options);
   // The strategy decides which fairness rules hold, so a single one is the methodology of this run.
@@ -82,6 +100,10 @@ RunConfig load(const Session& session, const RunOptions& options, const MachineF
   suite::LoadedExperiment loaded = suite::load_experiment(sources);
   for (const Problem& warning : loaded.warnings) log_warning(to_string(warning));
   log_detail("configuration: " + loaded.origin.text());
+  const auto cpu = loaded.experiment.platforms.find(Platform::cpu);
+  if (sources.open_ranks.domains > 1 && cpu != loaded.experiment.platforms.end() &&
+      cpu->second.num_devices == sources.open_ranks.domains)
+    log_detail(fmt::format("{} ranks, one per memory domain (NUMA node)", cpu->second.num_devices));
   if (options.runs > 0) loaded.experiment.runs = options.runs;
   if (!options.output.empty()) loaded.experiment.output_directory = options.output;
   if (sources.plans_layouts) refuse_adapting(loaded.experiment);

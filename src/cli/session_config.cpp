@@ -2,16 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <iterator>
-
 #include "base/environment.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "config/variables.h"
 #include "telemetry/gpu_libraries.h"
-#include "telemetry/machine.h"
-#include "telemetry/memory_nodes.h"
 #include "text/words.h"
 
 namespace tprimat::cli {
@@ -59,7 +54,6 @@ suite::ConfigSources config_sources(const Session& session) {
   if (!session.config_path.empty()) sources.path = session.config_path;
   sources.overrides = session.overrides;
   sources.environment = suite::current_environment();
-  sources.memory_domains = std::max<int64_t>(std::ssize(usable_memory_nodes("/", affinity())), 1);
   return sources;
 }
 

@@ -24,7 +24,7 @@ struct Draft {
   Experiment experiment;
   std::map<std::string, Origin> derived;  // path -> origin of a value that is not stated
   bool plans_layouts = false;             // as in ConfigSources
-  int64_t memory_domains = 1;             // as in ConfigSources
+  OpenRanks open_ranks = {};              // of processors, where a run may choose them
 
   // Report an error or a warning about the value at `path`.
   void fail(const std::string& path, std::string what, std::string hint = "");

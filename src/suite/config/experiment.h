@@ -45,6 +45,13 @@ struct PlatformSetup {
   PlatformSettings settings;
 };
 
+// What a training on processors whose configuration leaves the number of ranks open may use: one rank per memory domain
+// (NUMA node), where the replicas take at most half of the memory.
+struct OpenRanks {
+  int64_t domains = 1;
+  double memory_bytes = 0;
+};
+
 // How a framework gets a training that it does not support as asked: not at all, or with the closest settings it
 // supports.
 enum class Adapt { strict, nearest };

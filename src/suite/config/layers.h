@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "config/diagnosis.h"
+#include "config/experiment.h"
 #include "config/variables.h"
 #include "text/yaml.h"
 
@@ -21,7 +22,7 @@ struct ConfigLayers {
   const std::optional<std::string>& strategy;  // experiment.methodology
   bool plans_layouts = false;                  // as in ConfigSources
   bool has_several_strategies = false;         // as in ConfigSources
-  int64_t memory_domains = 1;                  // as in ConfigSources
+  OpenRanks open_ranks = {};                   // of processors, where a run may choose them
 };
 
 // One tree with canonical keys, ${...} expanded, every value with its own origin. The file's named entries (models,

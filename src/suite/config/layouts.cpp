@@ -276,27 +276,48 @@ void check_chosen_strategy(Draft& draft) {
     }
 }
 
-// Ranks whose number follows from the machine share the batch.
-void share_open_ranks(Draft& draft) {
-  const auto found = draft.experiment.platforms.find(Platform::cpu);
-  if (found == draft.experiment.platforms.end() || found->second.num_devices == 1) return;
-  if (!draft.derived.contains("hardware.platforms.cpu.num_gpus")) return;
-  auto& by_model =
-      draft.raw.parallelism.entries.emplace_back(draft.experiment.methodology, raw::LayoutsByModel{}).second;
-  for (const ModelEntry& model : draft.experiment.models)
-    by_model.entries.emplace_back(model.spec.name, raw::LayoutsByPlatform{})
-        .second.entries.emplace_back(enum_name(Platform::cpu), raw::Layout{});
+// Processors alone, of which nothing is stated that would be another figure for a part of them.
+bool leaves_ranks_open(const Draft& draft) {
+  const auto& platforms = draft.experiment.platforms;
+  const auto found = platforms.find(Platform::cpu);
+  if (platforms.size() != 1 || found == platforms.end() || draft.plans_layouts) return false;
+  const PlatformSetup& setup = found->second;
+  const bool has_figures =
+      setup.memory_per_device_gb || setup.usd_per_hour || setup.tdp_watts || !setup.peak_flops_override.empty();
+  return draft.derived.contains("hardware.platforms.cpu.num_gpus") && draft.raw.parallelism.entries.empty() &&
+         draft.experiment.methodology == "single" && setup.framework == Framework::native && !has_figures &&
+         draft.experiment.launch.launcher == Launcher::local;
+}
+
+// One rank per memory domain, each a replica, where the batch divides and the replicas fit.
+void spread_over_domains(Draft& draft) {
+  const auto [domains, memory_bytes] = draft.open_ranks;
+  if (domains < 2 || !draft.diagnosis.errors().empty() || !leaves_ranks_open(draft)) return;
+  Experiment& experiment = draft.experiment;
+  PlatformSetup& setup = experiment.platforms.at(Platform::cpu);
+  ParallelSpec spec;
+  spec.strategy = experiment.methodology;
+  spec.data = domains;
+  for (const ModelEntry& model : experiment.models) {
+    const LayoutTask task{model.spec, domains, experiment.micro_batch_size, experiment.global_batch_size,
+                          experiment.sequence_length};
+    const double bytes = estimate_state_bytes(model.spec, spec, setup.precision, experiment.optimizer, spec.zero_stage);
+    if (!list_broken_rules(task, spec).empty() || bytes * static_cast<double>(domains) > memory_bytes / 2) return;
+  }
+  setup.num_devices = domains;
+  for (const ModelEntry& model : experiment.models)
+    experiment.strategies[spec.strategy][model.spec.name][Platform::cpu] = spec;
 }
 
 }  // namespace
 
 void resolve_layouts(Draft& draft) {
   for (const ModelEntry& model : draft.experiment.models) check_sequence(draft, model.spec);
-  share_open_ranks(draft);
   for (auto& [strategy, by_model] : draft.raw.parallelism.entries) resolve_strategy(draft, strategy, by_model);
   check_methodology_name(draft);
   check_chosen_strategy(draft);
   warn_unused_layouts(draft);
+  spread_over_domains(draft);
 }
 
 }  // namespace tprimat::suite

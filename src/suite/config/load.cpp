@@ -30,7 +30,7 @@ std::vector<Problem> in_file(std::vector<Problem> errors, const Origin& origin) 
 
 LoadedExperiment resolve(const YamlNode& tree, Diagnosis& diagnosis, Origin origin, const ConfigLayers& layers) {
   check_values(config_schema(), tree, diagnosis);
-  Draft draft{tree, diagnosis, read_raw(tree), {}, {}, layers.plans_layouts, layers.memory_domains};
+  Draft draft{tree, diagnosis, read_raw(tree), {}, {}, layers.plans_layouts, layers.open_ranks};
   resolve_training(draft);
   resolve_models(draft);
   resolve_loop(draft);
@@ -109,7 +109,7 @@ LoadedExperiment load_experiment(const ConfigSources& sources) {
     return load_experiment_text(sources.machine_default->text, sources.machine_default->name, sources);
   if (!has_file)
     return load_layers({"", "", false, sources.environment, sources.overrides, sources.strategy, sources.plans_layouts,
-                        sources.has_several_strategies, sources.memory_domains});
+                        sources.has_several_strategies, sources.open_ranks});
   const std::string path = sources.path.value_or(k_usual_file);
   const std::string text = read_config_file(path);
   refuse_shell_file(text, path);
@@ -118,7 +118,7 @@ LoadedExperiment load_experiment(const ConfigSources& sources) {
 
 LoadedExperiment load_experiment_text(std::string_view text, const std::string& name, const ConfigSources& sources) {
   return load_layers({text, name, true, sources.environment, sources.overrides, sources.strategy, sources.plans_layouts,
-                      sources.has_several_strategies, sources.memory_domains});
+                      sources.has_several_strategies, sources.open_ranks});
 }
 
 std::string canonical_key_path(const std::string& path) { return canonical_path(path, "key " + path); }

@@ -27,8 +27,7 @@ struct ConfigSources {
   bool plans_layouts = false;                          // the planner chooses the layouts, so that no strategy needs one
   std::optional<MachineDefault> machine_default = std::nullopt;  // instead of the built-in default, for this machine
   bool has_several_strategies = false;                           // --strategy names more than one
-  int64_t memory_domains =
-      1;  // of this machine's processors: the ranks of a CPU platform that leaves their number open
+  OpenRanks open_ranks = {};                                     // of processors, where a run may choose them
 };
 bool has_config_file(const ConfigSources& sources);  // named or found
 std::map<std::string, std::string> current_environment();

@@ -62,19 +62,7 @@ class PlatformResolver {
     const std::string path = path_ + ".num_gpus";
     if (!from_.num_gpus && platform_ != Platform::cpu && draft_.is_sound(path))
       draft_.fail(path, path + " is missing", "state how many devices each run uses");
-    const int64_t ranks = open_ranks();
-    to_.num_devices =
-        take_or(draft_, from_.num_gpus, path, ranks,
-                ranks > 1 ? derived_by("one rank per memory domain (NUMA node)") : Origin{Provenance::assumed});
-  }
-
-  // The ranks of a platform that leaves their number open: on processors one per memory domain, where no layout is
-  // stated and the batch divides.
-  int64_t open_ranks() const {
-    const int64_t domains = draft_.memory_domains, micro_batch = draft_.experiment.micro_batch_size;
-    if (platform_ != Platform::cpu || domains < 2 || !draft_.raw.parallelism.entries.empty()) return 1;
-    if (!draft_.diagnosis.are_sound({"training.data", "parallelism", "experiment.methodology"})) return 1;
-    return draft_.experiment.global_batch_size % (micro_batch * domains) == 0 ? domains : 1;
+    to_.num_devices = take_or<int64_t>(draft_, from_.num_gpus, path, 1);
   }
 
   void resolve_memory() {

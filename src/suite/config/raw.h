@@ -49,7 +49,8 @@ struct Platform {
         field("gpu_model", &P::gpu_model, "device: H100, MI300X, ...; auto on a CPU"),
         field("memory_per_gpu_gb", &P::memory_per_gpu_gb, "memory of one device in GB (1e9 bytes)"),
         field("num_gpus", &P::num_gpus,
-              "devices per training, over all nodes; on a CPU ranks, one per memory domain (NUMA node) where absent"),
+              "devices per training, over all nodes; on a CPU ranks, of which `tprimat run` takes one per memory "
+              "domain where it can"),
         field("software_stack", &P::software_stack, "cuda, rocm or cpu; derived from the platform when absent"),
         field("framework", &P::framework, "default framework of the platform"));
   }

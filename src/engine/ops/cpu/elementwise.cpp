@@ -6,7 +6,6 @@
 
 #include <atomic>
 #include <numeric>
-#include <type_traits>
 #include <vector>
 
 #include "device/parallel.h"
@@ -32,12 +31,7 @@ void add_row(int64_t begin, int64_t end, const T* x, float* sums) {
 // Both directions: one of From and To is float.
 template <class From, class To>
 void convert_range(int64_t begin, int64_t end, const From* from, To* to) {
-  for_lanes(begin, end, [&](auto d, int64_t i) HWY_ATTR {
-    if constexpr (std::is_same_v<To, bf16>)
-      store_exactly(d, load(d, from + i), to + i);
-    else
-      store(d, load(d, from + i), to + i);
-  });
+  for_lanes(begin, end, [&](auto d, int64_t i) HWY_ATTR { store_exactly(d, load(d, from + i), to + i); });
 }
 
 // Squares are added in float within a block that is short enough to lose nothing that matters, blocks in double.

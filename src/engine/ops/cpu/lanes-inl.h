@@ -39,6 +39,11 @@ HWY_INLINE void store(D d, hn::Vec<D> value, float* to) {
   hn::StoreU(value, d, to);
 }
 
+template <class D>
+HWY_INLINE void store_exactly(D d, hn::Vec<D> value, float* to) {
+  store(d, value, to);
+}
+
 // Round to nearest even, as to_bf16; a NaN keeps its upper bits, so it stays a NaN unless its payload is in the lowest
 // 16 bits only, which arithmetic does not produce.
 template <class D>
@@ -103,6 +108,11 @@ HWY_INLINE void store(D d, hn::Vec<D> value, f16* to) {
   for (size_t i = 0; i < hn::Lanes(d); ++i) to[i] = to_f16(lanes[i]);
 }
 #endif
+
+template <class D>
+HWY_INLINE void store_exactly(D d, hn::Vec<D> value, f16* to) {
+  store(d, value, to);
+}
 
 // e^x for x up to 88, with a relative error of at most 1.2e-7: x = n·ln 2 + r, and a polynomial of degree 6 in r that
 // interpolates e^r at Chebyshev's nodes. 0 below −87 and for NaN.
