@@ -51,7 +51,7 @@ def run_watched(command, environment, folder):
 
 
 class Contender:
-    """A program that trains a specification and writes each step as a line of the file that TPRIMAT_STEPS names."""
+    """A command that trains the specification after it, each step a line of the file that TPRIMAT_STEPS names."""
 
     def __init__(self, command, settings):
         self.command, self.settings = command, settings
@@ -59,7 +59,7 @@ class Contender:
     def run(self, spec, folder):
         steps = folder / "steps.jsonl"
         steps.unlink(missing_ok=True)
-        output, peak = run_watched(self.command_for(spec), {**self.settings, "TPRIMAT_STEPS": str(steps)}, folder)
+        output, peak = run_watched([*self.command, spec], {**self.settings, "TPRIMAT_STEPS": str(steps)}, folder)
         return Outcome(seconds_in(steps), peak, output)
 
 
@@ -70,8 +70,8 @@ def seconds_in(steps):
 
 
 class Native(Contender):
-    def command_for(self, spec):
-        return [self.command, "train", "--spec", spec]
+    def __init__(self, program, settings):
+        super().__init__([program, "train", "--spec"], settings)
 
 
 # What keeps a contender from instructions that this processor has: products of both sides, PyTorch's own kernels, MKL's.
@@ -81,9 +81,6 @@ AVX2_ONLY = {"ONEDNN_MAX_CPU_ISA": "AVX2", "ATEN_CPU_CAPABILITY": "avx2", "MKL_E
 class Torch(Contender):
     def with_plain_allocator(self):
         return Torch(self.command, {key: value for key, value in self.settings.items() if key != "GLIBC_TUNABLES"})
-
-    def command_for(self, spec):
-        return [python(), HERE / "torch_step.py", spec, *self.command]
 
 
 def torch_settings(options, folder):
@@ -123,10 +120,11 @@ def make_contenders(options, settings, precision):
         if name == "native":
             found[name] = Native(options.program, AVX2_ONLY if options.instructions == "avx2" else {})
             continue
-        flags = ["--loss", options.loss, *(["--compile"] if name == "compile" else [])]
+        command = [python(), HERE / "torch_step.py", "--loss", options.loss,
+                   *(["--compile"] if name == "compile" else [])]
         if precision == "fp32":
-            found[name] = Torch(flags, settings)
+            found[name] = Torch(command, settings)
             continue
         for form in forms:
-            found[f"{name}/{form}"] = Torch([*flags, "--bf16", form], settings)
+            found[f"{name}/{form}"] = Torch([*command, "--bf16", form], settings)
     return found

@@ -19,13 +19,13 @@ class Player:
     """A contender whose process trains on when it is its turn. Its own session keeps a terminal's signals away."""
 
     def __init__(self, contender, spec, folder, name):
-        self.name, self.process, self.peak = name, None, 0
+        self.name, self.peak = name, 0
         self.steps, self.errors = (folder / f"{name.replace('/', '_')}.{kind}" for kind in ("jsonl", "stderr"))
         self.steps.unlink(missing_ok=True)
         self.done, self.stopped_at = 0, None
         with open(self.errors, "w", encoding="utf-8") as errors:
             self.process = subprocess.Popen(
-                list(map(str, contender.command_for(spec))), stdout=subprocess.DEVNULL, stderr=errors,
+                list(map(str, [*contender.command, spec])), stdout=subprocess.DEVNULL, stderr=errors,
                 start_new_session=True, preexec_fn=lambda: LIBC.prctl(DIE_WITH_PARENT, signal.SIGKILL),
                 env={**os.environ, **contender.settings, "TPRIMAT_STEPS": str(self.steps)})
 
@@ -65,8 +65,8 @@ class Player:
         self.peak = usage.ru_maxrss * 1024
 
     def end(self):
-        """Ends the process if there is one."""
-        if self.process is None or self.process.returncode is not None:
+        """Ends the process if it still runs."""
+        if self.process.returncode is not None:
             return
         os.kill(self.process.pid, signal.SIGKILL)
         _, status, usage = os.wait4(self.process.pid, 0)

@@ -193,7 +193,7 @@ def main():
     program = str(pathlib.Path(sys.argv[1]).resolve())
     installed = [name for name, (_, package) in CHECKS.items() if importlib.util.find_spec(package)]
     if installed == ["csv"]:
-        print("none of the tools is installed: pip install -r tests/parity/requirements.txt")
+        print(f"skipped: {sys.executable} has none of the tools: pip install -r tests/parity/requirements.txt")
         sys.exit(77)
     result = hostile_result()
     with tempfile.TemporaryDirectory() as scratch:

@@ -41,7 +41,7 @@ class Version(unittest.TestCase):
         stated = rf"(tprimat|version)[^0-9]{{0,12}}{re.escape(VERSION)}([^0-9.]|$)"
         found = subprocess.run(["git", "grep", "-nIiE", stated, "--", ".", *RECORDS], cwd=SOURCE, capture_output=True, text=True)
         if found.returncode > 1:
-            self.skipTest(f"git cannot list the files, so copies of the version are not looked for: {found.stderr.strip()}")
+            self.skipTest(f"git cannot list the files, so copies of the version are not looked for; git clone the sources: {found.stderr.strip()}")
         self.assertEqual(found.stdout, "")
 
     def test_the_changelog_is_about_it(self):
