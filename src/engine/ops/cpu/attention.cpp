@@ -33,6 +33,7 @@ template <class T>
 void widen_rows(const AttentionTiles& t, const RowsOf<T>& rows, float factor, float* to) {
   const auto [from, stride, count] = rows;
   for (int64_t r = 0; r < count; ++r) {
+    prefetch_row<For::reading>(from + (r + k_rows_ahead) * stride, t.shape.head_dim);
     for_lanes(0, t.shape.head_dim, [&](auto d, int64_t c) HWY_ATTR {
       hn::StoreU(hn::Mul(load(d, from + r * stride + c), hn::Set(d, factor)), d, to + r * t.width + c);
     });
@@ -43,9 +44,9 @@ void widen_rows(const AttentionTiles& t, const RowsOf<T>& rows, float factor, fl
 // Dense rows (length×width) as transposed tiles: tile j holds width×64, so that its columns are the keys of the tile.
 inline void transpose_tiles(const AttentionTiles& t, const float* rows, float* to) {
   for (int64_t tile = 0; tile < t.key_tiles; ++tile)
-    for (int64_t r = 0; r < k_tile; ++r)
-      for (int64_t c = 0; c < t.width; ++c)
-        to[(tile * t.width + c) * k_tile + r] = rows[(tile * k_tile + r) * t.width + c];
+    for (int64_t r = 0; r < k_tile; r += 4)
+      for (int64_t c = 0; c < t.width; c += 4)
+        transpose4(rows + (tile * k_tile + r) * t.width + c, t.width, to + (tile * t.width + c) * k_tile + r, k_tile);
 }
 
 // Dense float copies of the group's keys or values; rows past the last one are zero.
@@ -71,34 +72,57 @@ inline void score_tile(const AttentionTiles& t, int64_t rows, const float* queri
   multiply_tile<false>({queries, t.width, 1, keys, k_tile, scores, k_tile, rows, k_tile, t.shape.head_dim});
 }
 
-// scores ← e^(scores − largest so far); the output so far is brought to the same largest.
-inline void fold_scores(float* scores, int64_t width, float* output, RunningRow& row) {
+inline float largest_of(const float* scores) {
   const Floats d;
   auto top = hn::Set(d, k_minus_infinity);
-  for (int64_t c = 0; c < k_tile; c += static_cast<int64_t>(hn::Lanes(d))) top = hn::Max(top, hn::LoadU(d, scores + c));
-  const float largest = std::max(row.largest, hn::GetLane(hn::MaxOfLanes(d, top)));
-  if (largest == k_minus_infinity) {
-    std::fill(scores, scores + k_tile, 0.0f);
-    return;
-  }
-  const float shrink = std::exp(row.largest - largest);
-  const float added = sum_lanes(0, k_tile, [&](auto lanes, int64_t c) HWY_ATTR {
-    const auto power = exponential(lanes, hn::Sub(load(lanes, scores + c), hn::Set(lanes, largest)));
-    store(lanes, power, scores + c);
+  for_whole_lanes(k_tile, [&](auto lanes, int64_t c) HWY_ATTR { top = hn::Max(top, load(lanes, scores + c)); });
+  return hn::GetLane(hn::MaxOfLanes(d, top));
+}
+
+// Brings the sums of a tile of queries to the largest score that is new; shrink: what their output is to be multiplied
+// with.
+inline void renew_largest(const float* top, RunningTile& running, float* shrink) {
+  for_whole_lanes(k_tile, [&](auto d, int64_t r) HWY_ATTR {
+    const auto old = load(d, running.largest.data() + r), renewed = hn::Max(old, load(d, top + r));
+    const auto factor = hn::IfThenElse(hn::Eq(old, renewed), hn::Set(d, 1.0f), exponential(d, hn::Sub(old, renewed)));
+    store(d, renewed, running.largest.data() + r);
+    store(d, hn::Mul(load(d, running.sums.data() + r), factor), running.sums.data() + r);
+    store(d, factor, shrink + r);
+  });
+}
+
+// scores ← e^(scores − largest); returns their sum. Zeros where no key is seen: −∞ − −∞ is NaN, whose exponential is 0.
+inline float raise_scores(float largest, float* scores) {
+  return sum_lanes(0, k_tile, [&](auto d, int64_t c) HWY_ATTR {
+    const auto power = exponential(d, hn::Sub(load(d, scores + c), hn::Set(d, largest)));
+    store(d, power, scores + c);
     return power;
   });
-  row = {largest, row.sum * shrink + added};
-  if (shrink != 1.0f)
-    for_whole_lanes(width, [&](auto lanes, int64_t c) HWY_ATTR {
-      store(lanes, hn::Mul(load(lanes, output + c), hn::Set(lanes, shrink)), output + c);
-    });
 }
 
 // What the forward pass of one group holds in float: keys_t and values key_length×width, the others one tile.
 struct ForwardBuffers {
   float *keys_t, *values, *queries, *output, *scores;
-  RunningRow* running;
+  RunningTile* running;
 };
+
+// From the scores of a tile of queries and one of keys to powers, whose sums are added up; the output so far is brought
+// to the same largest. First the largest of all rows, then the powers, so that no row waits for the one before.
+inline void fold_scores(const ForwardBuffers& b, int64_t rows, int64_t width) {
+  std::array<float, k_tile> top, shrink;
+  top.fill(k_minus_infinity);
+  for (int64_t r = 0; r < rows; ++r) top[static_cast<size_t>(r)] = largest_of(b.scores + r * k_tile);
+  renew_largest(top.data(), *b.running, shrink.data());
+  for (int64_t r = 0; r < rows; ++r) {
+    const auto row = static_cast<size_t>(r);
+    b.running->sums[row] += raise_scores(b.running->largest[row], b.scores + r * k_tile);
+    if (shrink[row] == 1.0f) continue;
+    float* const output = b.output + r * width;
+    for_whole_lanes(width, [&](auto d, int64_t c) HWY_ATTR {
+      store(d, hn::Mul(load(d, output + c), hn::Set(d, shrink[row])), output + c);
+    });
+  }
+}
 
 template <class T>
 ForwardBuffers prepare_forward(const AttentionTiles& t, const HeadGroup& group, const AttentionInputs<T>& inputs,
@@ -116,12 +140,11 @@ ForwardBuffers prepare_forward(const AttentionTiles& t, const HeadGroup& group, 
 // One tile of queries of one head against all keys it may see; leaves the output times the sum of each row.
 inline void attend_tile(const AttentionTiles& t, const ForwardBuffers& b, int64_t query_tile) {
   std::fill(b.output, b.output + k_tile * t.width, 0.0f);
-  std::fill(b.running, b.running + k_tile, RunningRow{});
+  *b.running = {};
   for (int64_t key_tile = t.first_key_tile(query_tile); key_tile < t.end_key_tile(query_tile); ++key_tile) {
     score_tile(t, t.rows(query_tile), b.queries, b.keys_t + key_tile * t.width * k_tile, b.scores);
     if (t.needs_mask(query_tile, key_tile)) mask_scores(t, query_tile, key_tile, b.scores);
-    for (int64_t r = 0; r < t.rows(query_tile); ++r)
-      fold_scores(b.scores + r * k_tile, t.width, b.output + r * t.width, b.running[r]);
+    fold_scores(b, t.rows(query_tile), t.width);
     multiply_tile<true>({b.scores, k_tile, 1, b.values + key_tile * k_tile * t.width, t.width, b.output, t.width,
                          t.rows(query_tile), t.width, k_tile});
   }
@@ -132,9 +155,10 @@ template <class T>
 void finish_tile(const AttentionTiles& t, const ForwardBuffers& b, int64_t query_tile, const HeadRows<T>& y,
                  float* logsumexp) {
   for (int64_t r = 0; r < t.rows(query_tile); ++r) {
-    const RunningRow& row = b.running[r];
-    logsumexp[r] = row.largest + std::log(row.sum);
-    const float share = t.sees_nothing(t.position(query_tile) + r) ? 0.0f : 1.0f / row.sum;
+    const float largest = b.running->largest[static_cast<size_t>(r)], sum = b.running->sums[static_cast<size_t>(r)];
+    logsumexp[r] = largest + std::log(sum);
+    const float share = t.sees_nothing(t.position(query_tile) + r) ? 0.0f : 1.0f / sum;
+    prefetch_row<For::writing>(y.data + (r + k_rows_ahead) * y.row_stride, t.shape.head_dim);
     T* to = y.data + r * y.row_stride;
     for_lanes(0, t.shape.head_dim, [&](auto d, int64_t c) HWY_ATTR {
       store(d, hn::Mul(load(d, b.output + r * t.width + c), hn::Set(d, share)), to + c);
@@ -146,8 +170,8 @@ template <class T>
 void forward_group(const AttentionTiles& t, const HeadGroup& group, const AttentionInputs<T>& inputs,
                    const HeadRows<T>& y, float* logsumexp) {
   ForwardBuffers b = prepare_forward(t, group, inputs, thread_scratch(t));
-  RunningRow running[k_tile];
-  b.running = running;
+  RunningTile running;
+  b.running = &running;
   t.visit_queries(group, [&](int64_t head, int64_t tile) {
     const int64_t start = tile * k_tile;
     const T* queries = t.head(inputs.query, group.batch, head, start);
@@ -250,8 +274,10 @@ void backward_group(const AttentionTiles& t, const HeadGroup& group, const Atten
     load_query_tile(t, group, g, {head, tile}, b);
     backward_tile(t, b, tile);
     T* const dquery = t.head(g.dquery, group.batch, head, tile * k_tile);
-    for (int64_t r = 0; r < t.rows(tile); ++r)
+    for (int64_t r = 0; r < t.rows(tile); ++r) {
+      prefetch_row<For::writing>(dquery + (r + k_rows_ahead) * g.dquery.row_stride, t.shape.head_dim);
       narrow_row(t, b.dqueries + r * t.width, t.scale, false, dquery + r * g.dquery.row_stride);
+    }
   });
   const auto put = [&](const float* from, T* to) { narrow_row(t, from, 1.0f, g.accumulate, to); };
   t.put_key_gradient(group, b.dkeys, g.accumulate, g.dkey, put);

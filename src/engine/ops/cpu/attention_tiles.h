@@ -1,14 +1,15 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <vector>
 
 #include "base/check.h"
 #include "device/parallel.h"
 #include "ops/attention.h"
+#include "ops/cpu/growing_buffer.h"
 
 namespace tprimat::engine {
 
@@ -108,29 +109,31 @@ struct AttentionTiles {
 
 inline constexpr float k_minus_infinity = -std::numeric_limits<float>::infinity();
 
-// The softmax of one query over the keys so far.
-struct RunningRow {
-  float largest = k_minus_infinity;
-  float sum = 0.0f;
+// The softmax of each query of a tile over the keys so far.
+struct RunningTile {
+  RunningTile() { largest.fill(k_minus_infinity); }
+  std::array<float, k_tile> largest, sums{};
 };
 
 // Float buffers that one thread reuses for every group it works on.
 class TileScratch {
  public:
   float* take(int64_t count) {
-    const size_t at = used_;
-    used_ += static_cast<size_t>((count + 31) / 32 * 32);
-    CHECK(used_ <= memory_.size());
-    return memory_.data() + at;
+    constexpr int64_t k_lines = 32;  // two of a cache: neither vectors nor tiles of AMX cross them
+    const int64_t at = used_;
+    used_ += (count + k_lines - 1) / k_lines * k_lines;
+    CHECK(used_ <= capacity_);
+    return memory_ + at;
   }
   void restart(int64_t capacity) {
-    if (memory_.size() < static_cast<size_t>(capacity)) memory_.resize(static_cast<size_t>(capacity));
+    memory_ = buffer_.at_least(capacity), capacity_ = capacity;
     used_ = 0;
   }
 
  private:
-  std::vector<float> memory_;
-  size_t used_ = 0;
+  GrowingBuffer<float> buffer_;
+  float* memory_ = nullptr;
+  int64_t capacity_ = 0, used_ = 0;
 };
 
 // `more`: floats beside what the pass in float takes.

@@ -10,12 +10,6 @@
 namespace tprimat::engine {
 namespace {
 
-// The softmax of each query of a tile over the keys so far: the largest score, before it is scaled.
-struct RunningTile {
-  RunningTile() { largest.fill(k_minus_infinity); }
-  std::array<float, k_tile> largest, sums{};
-};
-
 // Of a tile of queries.
 struct RowRange {
   int64_t first, count;
@@ -26,7 +20,7 @@ struct RowRange {
 struct ForwardBuffers {
   bf16 *keys, *values, *powers;
   float *scores, *output;
-  RunningTile* running;
+  RunningTile* running;  // the largest scores before they are scaled
 };
 
 using VisibleKeys = std::array<uint64_t, k_max_tiles>;

@@ -16,6 +16,7 @@
 #include "ops/cpu/growing_buffer.h"
 #include "ops/cpu/instruction_sets.h"
 #include "ops/cpu/lanes-inl.h"
+#include "ops/cpu/tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tprimat::engine {
@@ -79,22 +80,6 @@ void pack_across(const Lines& from, float* to) {
     std::copy_n(row + whole * Width, rest, last);
     std::fill_n(last + rest, Width - rest, 0.0f);
   }
-}
-
-// Four elements of four lines become four lines of four elements.
-inline void transpose4(const float* from, int64_t line, float* to, int64_t width) {
-  const hn::CappedTag<float, 4> d;
-  const hn::Repartition<uint64_t, decltype(d)> d64;
-  const auto a = hn::LoadU(d, from), b = hn::LoadU(d, from + line), c = hn::LoadU(d, from + 2 * line),
-             e = hn::LoadU(d, from + 3 * line);
-  const auto ab_low = hn::BitCast(d64, hn::InterleaveLower(d, a, b)),
-             ab_high = hn::BitCast(d64, hn::InterleaveUpper(d, a, b)),
-             ce_low = hn::BitCast(d64, hn::InterleaveLower(d, c, e)),
-             ce_high = hn::BitCast(d64, hn::InterleaveUpper(d, c, e));
-  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(d64, ab_low, ce_low)), d, to);
-  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(d64, ab_low, ce_low)), d, to + width);
-  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(d64, ab_high, ce_high)), d, to + 2 * width);
-  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(d64, ab_high, ce_high)), d, to + 3 * width);
 }
 
 // The lines of one panel lie one after the other, each along its elements.
