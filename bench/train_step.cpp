@@ -1,7 +1,7 @@
 // How close the native trainer comes to this CPU's matrix-product peak: both measured in one run, taking turns, so that
 // a busy or throttled machine slows both alike.
 //   bench_train_step [rounds [fp32|bf16 [4x512|8x1024|small]]]
-// A second MFU is that of the peak between the operations of a step; it hardly depends on who else uses the machine.
+// A second MFU is that of the peak between the operations of a step: who else uses the machine slows both.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,6 +11,7 @@
 #include <numeric>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -78,24 +79,26 @@ double rate_of(engine::Product& product, const engine::ProductShape& shape) {
   return shape.flops() / seconds_since(start);
 }
 
-// The probe's fastest shape, by oneDNN and by our own product, between the operations of a step. The faster one of each
-// time is what the machine gives at these moments, whoever else uses it.
+// The shapes that the probe tries, each by oneDNN and by our own product, in turns between the operations of a step.
+// The faster one of each time is what the machine gives at these moments, whoever else uses it.
 class PeakBetween {
  public:
   PeakBetween(const GemmPeak& peak, engine::Engine& engine) : engine_(engine) {
-    const auto best = std::ranges::max_element(peak.shapes, {}, &GemmRate::flops_per_second);
-    shape_ = {best->name, best->pass, best->m, best->n, best->k};
-    products_.push_back(engine::make_product(shape_, peak.precision));
-    if (auto own = engine::make_own_product(shape_, peak.precision)) products_.push_back(std::move(own));
+    for (const GemmRate& each : peak.shapes) {
+      Contest contest{{each.name, each.pass, each.m, each.n, each.k}, {}, {}};
+      contest.products.push_back(engine::make_product(contest.shape, peak.precision));
+      if (auto own = engine::make_own_product(contest.shape, peak.precision))
+        contest.products.push_back(std::move(own));
+      contests_.push_back(std::move(contest));
+    }
   }
-  // Of some steps without the products in between, and the mean of those.
+  // Of some steps without the products in between, and the mean of those, of the shape with the largest.
   struct Rates {
     int64_t steps = 0;
     double seconds = 0, peak = 0;
   };
   Rates measure(int64_t first_step, const engine::TokenSource& tokens) {
     constexpr double k_enough_seconds = 1;
-    std::vector<double> peaks;
     double unmeasured = 0, of_products = 0;
     Rates rates;
     clock_.call_after_each([&](double took) {
@@ -103,7 +106,8 @@ class PeakBetween {
       if (unmeasured < k_seconds_between) return;
       unmeasured = 0;
       const auto start = SteadyClock::now();
-      peaks.push_back(fastest_product());
+      Contest& contest = contests_[next_++ % contests_.size()];
+      contest.rates.push_back(contest.fastest());
       of_products += seconds_since(start);
     });
     engine_.use_clock(&clock_);
@@ -113,7 +117,7 @@ class PeakBetween {
       rates.seconds = seconds_since(start) - of_products;
     }
     engine_.use_clock(nullptr);
-    rates.peak = std::accumulate(peaks.begin(), peaks.end(), 0.0) / static_cast<double>(peaks.size());
+    for (Contest& contest : contests_) rates.peak = std::max(rates.peak, contest.take_mean());
     return rates;
   }
   const engine::OpClock& clock() const { return clock_; }  // of all steps so far
@@ -121,20 +125,29 @@ class PeakBetween {
  private:
   static constexpr double k_seconds_between = 0.05;
 
-  double fastest_product() {
-    constexpr int k_tries = 2;
-    double fastest = 0;
-    for (const auto& product : products_) {
-      product->run();  // fills the caches
-      for (int i = 0; i < k_tries; ++i) fastest = std::max(fastest, rate_of(*product, shape_));
+  struct Contest {
+    engine::ProductShape shape;
+    std::vector<std::unique_ptr<engine::Product>> products;
+    std::vector<double> rates;
+
+    double fastest() {
+      double found = 0;
+      for (const auto& product : products) {
+        product->run();  // fills the caches
+        found = std::max(found, rate_of(*product, shape));
+      }
+      return found;
     }
-    return fastest;
-  }
+    double take_mean() {
+      const std::vector<double> taken = std::exchange(rates, {});
+      return taken.empty() ? 0 : std::accumulate(taken.begin(), taken.end(), 0.0) / static_cast<double>(taken.size());
+    }
+  };
 
   engine::Engine& engine_;
   engine::OpClock clock_;
-  engine::ProductShape shape_;
-  std::vector<std::unique_ptr<engine::Product>> products_;
+  std::vector<Contest> contests_;
+  size_t next_ = 0;
 };
 
 void run(int rounds, const TrainSpec& spec) {

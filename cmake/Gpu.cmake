@@ -106,7 +106,8 @@ function(tprimat_gpu_objects variable)
     get_filename_component(name ${source} NAME_WE)
     set(object ${CMAKE_CURRENT_BINARY_DIR}/${name}.${TPRIMAT_GPU}.o)
     add_custom_command(OUTPUT ${object} DEPENDS ${path} DEPFILE ${object}.d VERBATIM
-      COMMAND ${TPRIMAT_GPU_COMPILER} ${gpu_flags} ${G_INCLUDES} -MD -MF ${object}.d -MT ${object} -c ${path} -o ${object}
+      COMMAND ${CMAKE_COMMAND} -E env TMPDIR=${CMAKE_CURRENT_BINARY_DIR}  # clang leaves empty folders there
+        ${TPRIMAT_GPU_COMPILER} ${gpu_flags} ${G_INCLUDES} -MD -MF ${object}.d -MT ${object} -c ${path} -o ${object}
       COMMENT "Compiling ${name} for GPUs")
     list(APPEND objects ${object})
   endforeach()

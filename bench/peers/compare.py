@@ -13,18 +13,20 @@
 
 PROGRAM is tprimat, release build; nothing else should run. TPRIMAT_PYTHON names a Python with torch (2.13 or later).
 
-Every contender trains the same shape in a process of its own. In one round each of a cell (model, batch, precision)
-runs once, in an order that turns, so that a busy or throttled machine slows all alike. Of a process the median step
-counts, the first one not (allocation, compilation); of the rounds the median again, and a ratio is the median of the
+Without --turns, every contender trains the same shape in a process of its own. In one round each of a cell (model,
+batch, precision) runs once, in an order that turns, so that a busy or throttled machine slows all alike. Of a process
+the median step counts, the first one not (allocation, compilation); of the rounds the median again, and a ratio is the median of the
 rounds' ratios. Memory is the largest resident set that the kernel saw, libraries and compilation included. The
 allocator that makes PyTorch fast also makes it large, so after the rounds each of its contenders runs two more steps
 with glibc as it comes, and the smaller of the two peaks counts (--without-memory-runs leaves that out).
 
 With --turns the contenders of a cell live at once instead and take turns of two steps, the others stopped meanwhile: a
-round is then one turn of each. On a machine whose speed changes within seconds only this compares what it should.
+round is then one turn of each. On a machine whose speed changes within seconds only this compares what it should. Their
+memory adds up: all three at 8x1024 take more than 24 GB, so name two (--contenders native eager --bf16 weights).
 
 PyTorch gets its best: torch_step.py and contenders.py say how it is written and what it is told. In bf16 both of its
-forms (autocast; bf16 weights with float32 masters) run in the first round; one that is clearly slower is then left out.
+forms (autocast; bf16 weights with float32 masters) run in the first round; one that is clearly slower is then left
+out, but not in turns.
 """
 
 import argparse

@@ -38,6 +38,8 @@ class Player:
             found, status, usage = os.wait4(self.process.pid, os.WNOHANG)
             if found:
                 self.note_end(status, usage)
+                if self.process.returncode == -signal.SIGKILL:
+                    raise contenders.Failed("killed, probably for want of memory: in turns, all contenders live at once")
                 raise contenders.Failed(f"exit status {self.process.returncode}: {self.errors.read_text()[-400:].strip()}")
             if time.monotonic() > deadline:
                 raise contenders.Failed(f"no step within {SILENT_SECONDS} s")

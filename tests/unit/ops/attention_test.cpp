@@ -213,6 +213,17 @@ TYPED_TEST(FastAttention, NanReachesTheOutput) {
   EXPECT_TRUE(std::isnan(widened(run_passes(shape, in).y)[0]));
 }
 
+TYPED_TEST(FastAttention, NanOfAKeyReachesTheQueriesThatSeeIt) {
+  using T = TypeParam;
+  constexpr int64_t k_queries = 150, k_dim = 16, k_spoiled = 51;
+  const AttentionShape shape{1, k_queries, k_queries, 0, 1, 1, k_dim, 0};
+  PassInputs<T> in = make_inputs<T>(shape, false);
+  in.tokens.kv[static_cast<size_t>(k_spoiled * in.tokens.kv_row)] = narrow<T>(std::numeric_limits<float>::quiet_NaN());
+  const auto y = widened(run_passes(shape, in).y);
+  for (int64_t t = 0; t < k_queries; ++t)
+    EXPECT_EQ(std::isnan(y[static_cast<size_t>(t * k_dim)]), t >= k_spoiled) << "query " << t;
+}
+
 TEST(GradientTest, Attention) {
   const AttentionShape shapes[] = {
       {2, 6, 6, 0, 4, 2, 4, 0}, {2, 6, 6, 0, 4, 2, 4, 3}, {1, 3, 7, 4, 2, 1, 4, 0}, {1, 3, 7, 4, 2, 1, 4, 2}};

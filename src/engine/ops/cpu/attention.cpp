@@ -5,7 +5,9 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <type_traits>
 #include <utility>
 
 #include "base/check.h"
@@ -79,8 +81,7 @@ inline float largest_of(const float* scores) {
   return hn::GetLane(hn::MaxOfLanes(d, top));
 }
 
-// Brings the sums of a tile of queries to the largest score that is new; shrink: what their output is to be multiplied
-// with.
+// Brings the sums of a tile of queries to the new largest scores; shrink: what their output is to be multiplied by.
 inline void renew_largest(const float* top, RunningTile& running, float* shrink) {
   for_whole_lanes(k_tile, [&](auto d, int64_t r) HWY_ATTR {
     const auto old = load(d, running.largest.data() + r), renewed = hn::Max(old, load(d, top + r));
@@ -91,8 +92,9 @@ inline void renew_largest(const float* top, RunningTile& running, float* shrink)
   });
 }
 
-// scores ← e^(scores − largest); returns their sum. Zeros where no key is seen: −∞ − −∞ is NaN, whose exponential is 0.
+// scores ← e^(scores − largest); returns their sum. Zeros where no key is seen and the largest is −∞.
 inline float raise_scores(float largest, float* scores) {
+  if (largest == k_minus_infinity) largest = 0.0f;  // −∞ − −∞ would be NaN
   return sum_lanes(0, k_tile, [&](auto d, int64_t c) HWY_ATTR {
     const auto power = exponential(d, hn::Sub(load(d, scores + c), hn::Set(d, largest)));
     store(d, power, scores + c);

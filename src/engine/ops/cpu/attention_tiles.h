@@ -119,9 +119,9 @@ struct RunningTile {
 class TileScratch {
  public:
   float* take(int64_t count) {
-    constexpr int64_t k_lines = 32;  // two of a cache: neither vectors nor tiles of AMX cross them
+    constexpr int64_t k_two_lines = 32;  // floats in two cache lines: no vector and no row of a tile crosses one
     const int64_t at = used_;
-    used_ += (count + k_lines - 1) / k_lines * k_lines;
+    used_ += (count + k_two_lines - 1) / k_two_lines * k_two_lines;
     CHECK(used_ <= capacity_);
     return memory_ + at;
   }

@@ -67,7 +67,7 @@ TPRIMAT_AVX512_BF16 float raise_scores(const ScoreRow& row, float scale, float l
   return _mm512_reduce_add_ps(sum);
 }
 
-// Brings the sums of 16 queries to the largest score that is new; shrink: what their output is to be multiplied with.
+// Brings the sums of 16 queries to the new largest scores; shrink: what their output is to be multiplied by.
 TPRIMAT_AVX512_BF16 void renew_largest(const float* top, float scale, float* largest, float* sums, float* shrink) {
   const __m512 old = _mm512_loadu_ps(largest);
   const __m512 renewed = _mm512_max_ps(old, _mm512_loadu_ps(top));

@@ -16,7 +16,6 @@
 #include "ops/cpu/growing_buffer.h"
 #include "ops/cpu/instruction_sets.h"
 #include "ops/cpu/lanes-inl.h"
-#include "ops/cpu/tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tprimat::engine {

@@ -7,7 +7,7 @@
 
 namespace tprimat::engine {
 
-// Memory that grows to the need of the largest product.
+// Memory that grows to the largest need so far.
 template <class T>
 class GrowingBuffer {
  public:

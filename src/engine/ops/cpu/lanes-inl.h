@@ -1,4 +1,4 @@
-// Per-target include (no #pragma once): vectors of float loaded from and stored to float, bf16 or f16 arrays.
+// Per-target include (no #pragma once): vectors of float, loaded from and stored to float, bf16 or f16 arrays.
 #if defined(TPRIMAT_OPS_CPU_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TPRIMAT_OPS_CPU_LANES_INL_H_
 #undef TPRIMAT_OPS_CPU_LANES_INL_H_
@@ -114,8 +114,25 @@ HWY_INLINE void store_exactly(D d, hn::Vec<D> value, f16* to) {
   store(d, value, to);
 }
 
+// Four elements of four lines become four lines of four elements.
+HWY_INLINE void transpose4(const float* from, int64_t line, float* to, int64_t width) {
+  const hn::CappedTag<float, 4> d;
+  const hn::Repartition<uint64_t, decltype(d)> d64;
+  const auto a = hn::LoadU(d, from), b = hn::LoadU(d, from + line), c = hn::LoadU(d, from + 2 * line),
+             e = hn::LoadU(d, from + 3 * line);
+  const auto ab_low = hn::BitCast(d64, hn::InterleaveLower(d, a, b)),
+             ab_high = hn::BitCast(d64, hn::InterleaveUpper(d, a, b)),
+             ce_low = hn::BitCast(d64, hn::InterleaveLower(d, c, e)),
+             ce_high = hn::BitCast(d64, hn::InterleaveUpper(d, c, e));
+  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(d64, ab_low, ce_low)), d, to);
+  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(d64, ab_low, ce_low)), d, to + width);
+  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(d64, ab_high, ce_high)), d, to + 2 * width);
+  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(d64, ab_high, ce_high)), d, to + 3 * width);
+}
+
 // e^x for x up to 88, with a relative error of at most 1.2e-7: x = n·ln 2 + r, and a polynomial of degree 6 in r that
-// interpolates e^r at Chebyshev's nodes. 0 below −87 and for NaN.
+// interpolates e^r at Chebyshev's nodes. 0 below −87. NaN stays NaN unless its payload is in the lowest 9 bits, which
+// arithmetic does not produce.
 template <class D>
 HWY_INLINE hn::Vec<D> exponential(D d, hn::Vec<D> x) {
   const hn::RebindToUnsigned<D> bits;
@@ -128,7 +145,7 @@ HWY_INLINE hn::Vec<D> exponential(D d, hn::Vec<D> x) {
   for (const float coefficient : {8.375134e-3f, 4.166635e-2f, 0.16666415f, 0.5f, 1.0f, 1.0f})
     power = hn::MulAdd(power, r, constant(coefficient));
   const auto exponent = hn::ShiftLeft<23>(hn::BitCast(bits, shifted));
-  return hn::IfThenElseZero(hn::Ge(x, constant(-87.0f)), hn::BitCast(d, hn::Add(hn::BitCast(bits, power), exponent)));
+  return hn::IfThenZeroElse(hn::Lt(x, constant(-87.0f)), hn::BitCast(d, hn::Add(hn::BitCast(bits, power), exponent)));
 }
 
 // 1 / x for positive x, accurate enough that rounding to T decides the error.

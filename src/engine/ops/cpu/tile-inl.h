@@ -1,4 +1,4 @@
-// Per-target include (no #pragma once): small dense products, and transposes, of float tiles that lie in the cache.
+// Per-target include (no #pragma once): small dense products on float tiles that lie in the cache.
 #if defined(TPRIMAT_OPS_CPU_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TPRIMAT_OPS_CPU_TILE_INL_H_
 #undef TPRIMAT_OPS_CPU_TILE_INL_H_
@@ -15,22 +15,6 @@
 HWY_BEFORE_NAMESPACE();
 namespace tprimat::engine {
 namespace HWY_NAMESPACE {
-
-// Four elements of four lines become four lines of four elements.
-HWY_INLINE void transpose4(const float* from, int64_t line, float* to, int64_t width) {
-  const hn::CappedTag<float, 4> d;
-  const hn::Repartition<uint64_t, decltype(d)> d64;
-  const auto a = hn::LoadU(d, from), b = hn::LoadU(d, from + line), c = hn::LoadU(d, from + 2 * line),
-             e = hn::LoadU(d, from + 3 * line);
-  const auto ab_low = hn::BitCast(d64, hn::InterleaveLower(d, a, b)),
-             ab_high = hn::BitCast(d64, hn::InterleaveUpper(d, a, b)),
-             ce_low = hn::BitCast(d64, hn::InterleaveLower(d, c, e)),
-             ce_high = hn::BitCast(d64, hn::InterleaveUpper(d, c, e));
-  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(d64, ab_low, ce_low)), d, to);
-  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(d64, ab_low, ce_low)), d, to + width);
-  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(d64, ab_high, ce_high)), d, to + 2 * width);
-  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(d64, ab_high, ce_high)), d, to + 3 * width);
-}
 
 // c (m×n, row-major) = or += a (m×k, any strides) · b (k×n, row-major). n is a multiple of 16.
 struct TileProduct {
