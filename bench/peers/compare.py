@@ -15,10 +15,10 @@ PROGRAM is tprimat, release build; nothing else should run. TPRIMAT_PYTHON names
 
 Without --turns, every contender trains the same shape in a process of its own. In one round each of a cell (model,
 batch, precision) runs once, in an order that turns, so that a busy or throttled machine slows all alike. Of a process
-the median step counts, the first one not (allocation, compilation); of the rounds the median again, and a ratio is the median of the
-rounds' ratios. Memory is the largest resident set that the kernel saw, libraries and compilation included. The
-allocator that makes PyTorch fast also makes it large, so after the rounds each of its contenders runs two more steps
-with glibc as it comes, and the smaller of the two peaks counts (--without-memory-runs leaves that out).
+the median step counts, the first one not (allocation, compilation); of the rounds the median again, and a ratio is
+the median of the rounds' ratios. Memory is the largest resident set that the kernel saw, libraries and compilation
+included. The allocator that makes PyTorch fast also makes it large, so after the rounds each of its contenders runs
+two more steps with glibc as it comes, and the smaller of the two peaks counts (--without-memory-runs leaves that out).
 
 With --turns the contenders of a cell live at once instead and take turns of two steps, the others stopped meanwhile: a
 round is then one turn of each. On a machine whose speed changes within seconds only this compares what it should. Their

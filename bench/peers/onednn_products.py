@@ -77,21 +77,24 @@ class OneDnn:
         self.call("dnnl_stream_wait", self.stream)
 
     def product(self, left, weights, result):
-        description = self.made("dnnl_matmul_primitive_desc_create", self.engine, left, weights, None, result, None)
-        return description, self.made("dnnl_primitive_create", description)
+        return self.made("dnnl_matmul_primitive_desc_create", self.engine, left, weights, None, result, None)
+
+    def primitive(self, description):
+        return self.made("dnnl_primitive_create", description)
 
     def packed(self, plain, plain_memory, wanted):
         memory = self.memory(wanted)
         reorder = self.made("dnnl_reorder_primitive_desc_create", plain, self.engine, wanted, self.engine, None)
-        self.execute(self.made("dnnl_primitive_create", reorder), {SOURCE: plain_memory, RESULT: memory})
+        self.execute(self.primitive(reorder), {SOURCE: plain_memory, RESULT: memory})
         return memory
 
     def forms_of_shape(self, m, n, k):
         left, weights, result = self.matrix(m, k, (k, 1)), self.matrix(k, n, (1, k)), self.matrix(m, n, (n, 1))
         x, w, y = self.filled(left, m * k), self.filled(weights, n * k), self.memory(result)
-        _, plain = self.product(left, weights, result)
+        plain = self.primitive(self.product(left, weights, result))
         any_layout = self.made("dnnl_memory_desc_create_with_tag", 2, (ctypes.c_int64 * 2)(k, n), self.kind, ANY_TAG)
-        description, fast = self.product(left, any_layout, result)
+        description = self.product(left, any_layout, result)
+        fast = self.primitive(description)
         wanted = ctypes.c_void_p(self.library.dnnl_primitive_desc_query_md(description, WEIGHTS_DESCRIPTION, 0))
         packed = self.packed(weights, w, wanted)
         return {"as they lie": lambda: self.execute(plain, {SOURCE: x, WEIGHTS: w, RESULT: y}),
