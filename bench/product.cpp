@@ -1,7 +1,7 @@
 // Products of bf16 or float: ours (ops/cpu/bf16_product.h, ops/cpu/float_product.h) beside oneDNN's on the same
 // matrices, taking turns, so that a busy or throttled machine slows both alike. The shapes are those of a 124 M model
-// over 2048 tokens.
-//   bench_product [rounds [bf16|fp32]]
+// over 2048 tokens, or as many as the third argument says.
+//   bench_product [rounds [bf16|fp32 [tokens]]]
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -99,8 +99,24 @@ void fill_normal(T* to, int64_t count) {
   engine::cpu_ops<T>().draw_normal(count, {.stddev = 1.0, .stream = 42, .cols = count, .whole_cols = count}, to);
 }
 
+// In a training, what a product reads and writes has mostly left the caches.
+class Caches {
+ public:
+  Caches() : others_(size_t{64} << 20) {}
+  void fill_with_others() {
+    constexpr int64_t k_line = 64 / sizeof(int), k_parts = 64;
+    const auto part = static_cast<int64_t>(others_.size()) / k_parts;
+    engine::parallel_each(k_parts, [&](int64_t i) {
+      for (int64_t at = i * part; at < (i + 1) * part; at += k_line) ++others_[static_cast<size_t>(at)];
+    });
+  }
+
+ private:
+  std::vector<int> others_;
+};
+
 template <class T>
-void measure(const Shape& s, int rounds) {
+void measure(const Shape& s, int rounds, Caches& caches) {
   ArenaPlan plan;
   const auto a = plan.reserve<T>(Component::workspace, s.m * s.k), b = plan.reserve<T>(Component::workspace, s.k * s.n);
   const auto c = plan.reserve<float>(Component::workspace, s.m * s.n);
@@ -118,7 +134,10 @@ void measure(const Shape& s, int rounds) {
   };
   std::vector<double> own, theirs, ratios;
   for (int round = -1; round < rounds; ++round) {  // the first warms both up
-    const double mine = seconds_of(ours), other = seconds_of([&] { peer.run(); });
+    caches.fill_with_others();
+    const double mine = seconds_of(ours);
+    caches.fill_with_others();
+    const double other = seconds_of([&] { peer.run(); });
     if (round < 0) continue;
     own.push_back(mine), theirs.push_back(other), ratios.push_back(other / mine);
   }
@@ -131,16 +150,17 @@ void measure(const Shape& s, int rounds) {
 }
 
 template <class T>
-int measure_all(int rounds, Precision precision) {
+int measure_all(int rounds, Precision precision, int64_t tokens) {
+  Caches caches;
   fmt::print("ours: {}; GFLOP/s, {} threads\n", engine::product_kernels(precision), engine::thread_count());
   fmt::print("{:45}{:^15}  {:^15}  {:>6}\n", "", "ours", "oneDNN", "ratio");
   fmt::print("layer    product       m x      n x      k   median fastest   median fastest  median\n");
-  for (const auto& [name, rows, outputs, inputs] : {std::tuple{"qkv", 2048, 2304, 768},
-                                                    {"out", 2048, 768, 768},
-                                                    {"gate_up", 2048, 4096, 768},
-                                                    {"down", 2048, 768, 2048},
+  for (const auto& [name, rows, outputs, inputs] : {std::tuple{"qkv", tokens, 2304, 768},
+                                                    {"out", tokens, 768, 768},
+                                                    {"gate_up", tokens, 4096, 768},
+                                                    {"down", tokens, 768, 2048},
                                                     {"head", 1024, 50257, 768}})
-    for (const Shape& shape : products_of(name, rows, outputs, inputs)) measure<T>(shape, rounds);
+    for (const Shape& shape : products_of(name, rows, outputs, inputs)) measure<T>(shape, rounds, caches);
   return 0;
 }
 
@@ -161,5 +181,7 @@ int main(int argc, char** argv) {
     return fmt::print(stderr, "this CPU has no fused multiply-add: oneDNN multiplies float\n"), 1;
   engine::set_thread_count(0);
   const int rounds = argc > 1 ? std::max(1, std::atoi(argv[1])) : 15;
-  return is_bf16 ? measure_all<bf16>(rounds, Precision::bf16) : measure_all<float>(rounds, Precision::fp32);
+  const int64_t tokens = argc > 3 ? std::max(1, std::atoi(argv[3])) : 2048;
+  return is_bf16 ? measure_all<bf16>(rounds, Precision::bf16, tokens)
+                 : measure_all<float>(rounds, Precision::fp32, tokens);
 }

@@ -14,15 +14,21 @@ namespace tprimat::engine {
 namespace {
 
 using amx::k_panel_lines;
-constexpr int64_t k_sums = k_panel_lines * k_panel_lines;
-// Measured on an Intel Xeon with 48 KB of first-level and 2 MB of second-level cache (the steps: docs/performance.md).
-constexpr int64_t k_block_size = 512 * 1024;  // elements of a block
-constexpr int64_t k_longest_block = 512;      // lines
-constexpr int64_t k_steps_at_a_time = 64;     // of a panel, before the next panel of the block takes its turn
+// Measured on Intel Xeons with 48 KB of first-level and 2 MB of second-level cache (docs/performance.md).
+constexpr int64_t k_block_size = 512 * 1024;  // elements of a block, which a thread packs at a time
+constexpr int64_t k_longest_block = 512;      // its lines
+constexpr int64_t k_columns_size =
+    384 * 1024;  // elements of the columns that pass by one panel of rows after the other
+constexpr int64_t k_result_bytes =
+    1024 * 1024;  // of a block's rows of the result, if they are written column by column
 
+int64_t whole_panels(int64_t lines) { return std::max(lines / k_panel_lines, int64_t{2}) * k_panel_lines; }
+
+// Blocks of about equal size, as many for each thread, and two at least.
 int64_t block_lines(int64_t lines, int64_t length) {
-  const int64_t fitting = k_block_size / std::max<int64_t>(length, 1), fair = lines / (2 * thread_count());
-  return std::clamp(std::min(fitting, fair) / k_panel_lines * k_panel_lines, 2 * k_panel_lines, k_longest_block);
+  const int64_t longest = whole_panels(std::min(k_block_size / length, k_longest_block)), threads = thread_count();
+  const int64_t rounds = std::max((lines + longest * threads - 1) / (longest * threads), int64_t{2});
+  return whole_panels((lines + rounds * threads - 1) / (rounds * threads) + k_panel_lines - 1);
 }
 
 // Some rows of 32×32 sums to their place in c, where the block starts at (row, col).
@@ -66,29 +72,30 @@ void prefetch_sums(const Bf16Share<C>& share, int64_t row, int64_t col) {
   }
 }
 
-// Rows that are multiplied as they lie: tiles of them are whole, and the lines of a tile do not share a few sets of the
-// first-level cache, as those 1 KB apart do.
+// Rows that are multiplied as they lie: tiles of them are whole, each row of a tile lies on one cache line, and the
+// rows do not share a few sets of the first-level cache, as those 1 KB apart do.
 template <class C>
 bool can_stay_in_rows(const Bf16Share<C>& share) {
-  constexpr int64_t k_alike = 1024 / static_cast<int64_t>(sizeof(bf16));
-  return share.left.step == 1 && share.left.line_stride % k_alike != 0 && share.left.count % k_panel_lines == 0 &&
-         share.length % amx::k_step == 0;
+  constexpr int64_t k_line = 64 / sizeof(bf16), k_alike = 1024 / static_cast<int64_t>(sizeof(bf16));
+  const int64_t stride = share.left.line_stride;
+  return share.left.step == 1 && stride % k_line == 0 && stride % k_alike != 0 &&
+         share.left.count % k_panel_lines == 0 && share.length % amx::k_step == 0;
 }
 
 // Panels of one side, of consecutive lines from `line` on.
 struct Panels {
   Side side;
-  int64_t line;
+  int64_t line, count;
   const bf16* packed;  // nullptr: rows as they lie
 };
 
-// Some steps of one panel of each side. Many panels of one side pass by, out of the second-level cache, while one panel
-// of the other is reused; where that is larger than the first-level cache, both stream.
+// One panel of each side. Many panels of one side pass by, out of the second-level cache, while one panel of the other
+// is reused; where that is larger than the first-level cache, both stream.
 struct PanelPair {
   amx::LeftPanel left, right;
   int64_t steps;
   Side passing;
-  const bf16* next;  // where the passing side goes on after these steps
+  const bf16* next;  // the panel that passes by after this one
 
   // What is loaded two steps after `step`.
   amx::LeftPanel later(int64_t step) const {
@@ -101,36 +108,6 @@ struct PanelPair {
   }
 };
 
-constexpr int64_t k_sums_row = k_panel_lines * static_cast<int64_t>(sizeof(float));
-// Where a tile of 32×32 sums starts.
-template <int Tile>
-constexpr int64_t k_tile_at = Tile / 2 * amx::k_tile_lines * k_panel_lines + Tile % 2 * amx::k_tile_lines;
-
-// The sums of the block before leave their register, and those of this one take their place: zero, or what there is so
-// far.
-template <int Tile>
-inline void change_sums(float* before, const float* so_far) {
-  if (before != nullptr) amx::store_tile<Tile>(before + k_tile_at<Tile>, k_sums_row);
-  if (so_far != nullptr)
-    amx::load_tile<Tile>(so_far + k_tile_at<Tile>, k_sums_row);
-  else
-    amx::clear_tile<Tile>();
-}
-
-// The first step, between whose products the sums of the block before are stored: the tile unit does not wait for them.
-inline void add_first_step(const PanelPair& panels, float* before, const float* so_far) {
-  amx::load_step(panels.left, panels.right);
-  const amx::LeftPanel later = panels.later(0);
-  change_sums<0>(before, so_far);
-  amx::add_product<0, 4, 6>(), amx::prefetch_lines<0>(later);
-  change_sums<1>(before, so_far);
-  amx::add_product<1, 4, 7>(), amx::prefetch_lines<1>(later);
-  change_sums<2>(before, so_far);
-  amx::add_product<2, 5, 6>(), amx::prefetch_lines<2>(later);
-  change_sums<3>(before, so_far);
-  amx::add_product<3, 5, 7>(), amx::prefetch_lines<3>(later);
-}
-
 // Blocks of 32×32 sums one after the other. The sums of one stay in the registers until the next has begun, and go to
 // their place while it goes on.
 template <class C>
@@ -138,98 +115,76 @@ class BlockPipeline {
  public:
   explicit BlockPipeline(const Bf16Share<C>& share) : share_(share) {}
 
-  // `sums`: memory of this block alone. is_whole: then they are complete, and belong at (row, col).
-  struct Block {
-    float* sums = nullptr;
-    int64_t row = 0, col = 0;
-    bool is_whole = false;
-  };
-  void multiply(const PanelPair& panels, const Block& block, bool accumulate) {
-    add_first_step(panels, before_.sums, accumulate ? block.sums : nullptr);
+  // Of the block at (row, col).
+  void multiply(const PanelPair& panels, int64_t row, int64_t col) {
+    add_first_step(panels);
     const int64_t steps = panels.steps, rows = steps > 1 ? (k_panel_lines + steps - 2) / (steps - 1) : k_panel_lines;
-    int64_t stored = before_.is_whole ? 0 : k_panel_lines;
     amx::LeftPanel left = panels.left, right = panels.right;
     for (int64_t step = 1; step < steps; ++step) {
       left.first += left.to_next, right.first += right.to_next;
       amx::add_step(left, right, panels.later(step));
-      if (stored < k_panel_lines) store_sums(share_, before_.sums, before_.row, before_.col, {stored, stored + rows});
-      stored += rows;
+      store_some(rows);
     }
-    if (stored < k_panel_lines) store_sums(share_, before_.sums, before_.row, before_.col, {stored, k_panel_lines});
-    before_ = block;
+    store_some(k_panel_lines);
+    row_ = row, col_ = col, stored_ = 0;
   }
   void finish() {
-    if (before_.sums == nullptr) return;
-    amx::store_tile<0>(before_.sums + k_tile_at<0>, k_sums_row),
-        amx::store_tile<1>(before_.sums + k_tile_at<1>, k_sums_row);
-    amx::store_tile<2>(before_.sums + k_tile_at<2>, k_sums_row),
-        amx::store_tile<3>(before_.sums + k_tile_at<3>, k_sums_row);
-    if (before_.is_whole) store_sums(share_, before_.sums, before_.row, before_.col, {0, k_panel_lines});
-    before_ = {};
+    if (stored_ == k_panel_lines) return;
+    take_sums<0>(), take_sums<1>(), take_sums<2>(), take_sums<3>();
+    store_some(k_panel_lines);
   }
 
  private:
+  // The tile unit does not wait for the sums of the block before, which are stored between the products.
+  void add_first_step(const PanelPair& panels) {
+    amx::load_step(panels.left, panels.right);
+    const amx::LeftPanel later = panels.later(0);
+    change_sums<0>(), amx::add_product<0, 4, 6>(), amx::prefetch_lines<0>(later);
+    change_sums<1>(), amx::add_product<1, 4, 7>(), amx::prefetch_lines<1>(later);
+    change_sums<2>(), amx::add_product<2, 5, 6>(), amx::prefetch_lines<2>(later);
+    change_sums<3>(), amx::add_product<3, 5, 7>(), amx::prefetch_lines<3>(later);
+  }
+  template <int Tile>
+  void take_sums() {
+    constexpr int64_t k_row = k_panel_lines * static_cast<int64_t>(sizeof(float));
+    amx::store_tile<Tile>(sums_ + Tile / 2 * amx::k_tile_lines * k_panel_lines + Tile % 2 * amx::k_tile_lines, k_row);
+  }
+  template <int Tile>
+  void change_sums() {
+    if (stored_ < k_panel_lines) take_sums<Tile>();
+    amx::clear_tile<Tile>();
+  }
+  // Further rows of the block before.
+  void store_some(int64_t rows) {
+    if (stored_ < k_panel_lines) store_sums(share_, sums_, row_, col_, {stored_, stored_ + rows});
+    stored_ += rows;
+  }
+
   const Bf16Share<C>& share_;
-  Block before_;
+  alignas(64) float sums_[k_panel_lines * k_panel_lines];
+  int64_t row_ = 0, col_ = 0, stored_ = k_panel_lines;  // of the block before
 };
 
-// Where a panel of each side starts, and from which step on.
-struct Place {
-  int64_t row, col, step;
-};
-// One panel of each side.
+// Lines of both sides, panel by panel: all of `passing` for each panel of `staying`.
 template <class C>
-struct PanelProduct {
-  const Bf16Share<C>& share;
-  const Panels &left, &right;
-  Side passing;
-  BlockPipeline<C>& pipeline;
-
-  int64_t panel_at(const Panels& side, int64_t line) const {
-    return (line - side.line) / k_panel_lines * amx::panel_size(share.length);
-  }
-  amx::LeftPanel left_at(int64_t row, int64_t step) const {
-    if (left.packed != nullptr) return amx::packed_left(left.packed + panel_at(left, row) + step * amx::k_step_size);
-    return amx::plain_left(share.left.data + row * share.left.line_stride + share.begin + step * amx::k_step,
-                           share.left.line_stride);
-  }
-  amx::LeftPanel right_at(int64_t col, int64_t step) const {
-    return amx::packed_left(right.packed + panel_at(right, col) + step * amx::k_step_size);
-  }
-  amx::LeftPanel at(const Place& place) const {
-    return passing == Side::left ? left_at(place.row, place.step) : right_at(place.col, place.step);
-  }
-  // `count` steps from `place` on; the passing side goes on at `next`.
-  void multiply(const Place& place, int64_t count, const Place& next, float* sums) const {
-    const bool is_last = place.step + count >= amx::step_count(share.length);
-    if (is_last) prefetch_sums(share, place.row, place.col);
-    pipeline.multiply({left_at(place.row, place.step), right_at(place.col, place.step), count, passing, at(next).first},
-                      {sums, place.row, place.col, is_last}, place.step > 0);
-  }
-};
-
-// A block of one side by all lines of the other, panel by panel.
-template <class C>
-void multiply_block(const Bf16Share<C>& share, const Panels& block, int64_t block_lines, const Panels& other) {
-  thread_local GrowingBuffer<float> buffer;
-  float* const sums = buffer.at_least(amx::panel_count(block_lines) * k_sums);
+void multiply_panels(const Bf16Share<C>& share, const Panels& staying, const Panels& passing) {
   const TileRegisters registers;
-  const bool by_rows = block.side == Side::left;
   BlockPipeline<C> pipeline(share);
-  const PanelProduct<C> product{share, by_rows ? block : other, by_rows ? other : block, block.side, pipeline};
-  const int64_t steps = amx::step_count(share.length);
-  const auto place = [&](int64_t at, int64_t theirs, int64_t step) {
-    const int64_t mine = block.line + at;
-    return Place{by_rows ? mine : theirs, by_rows ? theirs : mine, step};
+  const auto panel_at = [&](const Panels& side, int64_t line) {
+    if (side.packed == nullptr)
+      return amx::plain_left(share.left.data + line * share.left.line_stride + share.begin, share.left.line_stride);
+    return amx::packed_left(side.packed + (line - side.line) / k_panel_lines * amx::panel_size(share.length));
   };
-  for (int64_t theirs = 0; theirs < share.lines(other.side).count; theirs += k_panel_lines)
-    for (int64_t step = 0; step == 0 || step < steps; step += k_steps_at_a_time) {
-      const int64_t count = std::min(k_steps_at_a_time, steps - step), after = step + count < steps ? step + count : 0;
-      for (int64_t at = 0; at < block_lines; at += k_panel_lines)
-        product.multiply(
-            place(at, theirs, step), count,
-            at + k_panel_lines < block_lines ? place(at + k_panel_lines, theirs, step) : place(0, theirs, after),
-            sums + at / k_panel_lines * k_sums);
+  for (int64_t stay = staying.line; stay < staying.line + staying.count; stay += k_panel_lines)
+    for (int64_t pass = passing.line; pass < passing.line + passing.count; pass += k_panel_lines) {
+      const int64_t after = pass + k_panel_lines < passing.line + passing.count ? pass + k_panel_lines : passing.line;
+      const bool rows_pass = passing.side == Side::left;
+      const int64_t row = rows_pass ? pass : stay, col = rows_pass ? stay : pass;
+      prefetch_sums(share, row, col);
+      const amx::LeftPanel one = panel_at(passing, pass), other = panel_at(staying, stay);
+      pipeline.multiply({rows_pass ? one : other, rows_pass ? other : one, amx::step_count(share.length), passing.side,
+                         panel_at(passing, after).first},
+                        row, col);
     }
   pipeline.finish();
 }
@@ -250,16 +205,33 @@ const bf16* pack_block(const Bf16Share<C>& share, Side side, int64_t line, int64
   return panels;
 }
 
+// Rows of the result that lie far apart are written a few whole lines at a time: a block of columns passes by each
+// panel of rows.
+template <class C>
+void multiply_rows(const Bf16Share<C>& share, const Panels& rows, const Panels& columns) {
+  const int64_t result = rows.count * share.c_stride * static_cast<int64_t>(sizeof(C));
+  if (result <= k_result_bytes) return multiply_panels(share, columns, rows);
+  const int64_t some = whole_panels(k_columns_size / share.length);
+  for (int64_t col = 0; col < columns.count; col += some)
+    multiply_panels(share, rows,
+                    {Side::right, col, std::min(some, columns.count - col),
+                     columns.packed + col / k_panel_lines * amx::panel_size(share.length)});
+}
+
 template <class C>
 void multiply_blocks(const Bf16Share<C>& share) {
   const bool by_rows = share.left.count >= share.right.count;
   const Side own = by_rows ? Side::left : Side::right, shared = by_rows ? Side::right : Side::left;
   const auto is_plain = [&](Side side) { return side == Side::left && can_stay_in_rows(share); };
-  const Panels other{shared, 0, is_plain(shared) ? nullptr : pack_all(share, shared)};
+  const Panels whole{shared, 0, share.lines(shared).count, is_plain(shared) ? nullptr : pack_all(share, shared)};
   const int64_t all = share.lines(own).count, lines = block_lines(all, share.length);
   parallel_each((all + lines - 1) / lines, [&](int64_t index) {
     const int64_t first = index * lines, count = std::min(lines, all - first);
-    multiply_block(share, {own, first, is_plain(own) ? nullptr : pack_block(share, own, first, count)}, count, other);
+    const Panels block{own, first, count, is_plain(own) ? nullptr : pack_block(share, own, first, count)};
+    if (by_rows)
+      multiply_rows(share, block, whole);
+    else
+      multiply_panels(share, whole, block);
   });
 }
 

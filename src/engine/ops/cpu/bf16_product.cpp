@@ -12,14 +12,18 @@
 namespace tprimat::engine {
 namespace {
 
-// Measured on Zen 5 (1 MB of second-level cache): docs/performance.md.
-constexpr int64_t k_longest = 2048, k_longest_of_tiles = 4096;  // elements of a line that are packed at a time
+// Elements of a line that are packed at a time. Measured on Zen 5 (1 MB of second-level cache) and, by tiles, on Intel
+// Xeons (2 MB): docs/performance.md. By tiles, the parts of a sum in float are added where it lies, which costs little;
+// a result in bf16 needs memory for its parts.
+constexpr int64_t k_longest = 2048, k_longest_to_float = 1024, k_longest_to_bf16 = 4096;
 constexpr int64_t k_left_block = 96, k_right_block = 192;  // lines of the larger operand that a thread packs at a time
 
 // The shares of the sum over k: of equal length, in whole vectors but for the last.
+template <class C>
 int64_t share_length(int64_t length) {
   constexpr int64_t k_vector = 32;
-  const int64_t longest = has_amx() ? k_longest_of_tiles : k_longest, shares = (length + longest - 1) / longest;
+  const int64_t of_tiles = std::is_same_v<C, float> ? k_longest_to_float : k_longest_to_bf16;
+  const int64_t longest = has_amx() ? of_tiles : k_longest, shares = (length + longest - 1) / longest;
   return ((length + shares - 1) / shares + k_vector - 1) / k_vector * k_vector;
 }
 
@@ -108,7 +112,7 @@ void multiply_bf16(const MatrixView<const bf16>& a, const MatrixView<const bf16>
                    bool accumulate) {
   const Bf16Lines left{a.data, a.rows, a.cols, a.row_stride, a.col_stride},
       right{b.data, b.cols, b.rows, b.col_stride, b.row_stride};
-  const int64_t length = left.length, step = share_length(std::max<int64_t>(length, 1));
+  const int64_t length = left.length, step = share_length<C>(std::max<int64_t>(length, 1));
   if constexpr (std::is_same_v<C, float>) {
     for (int64_t k = 0; k == 0 || k < length; k += step) {
       const float* const addend = accumulate || k > 0 ? c.data : nullptr;
