@@ -12,18 +12,26 @@
 namespace tprimat::engine {
 namespace {
 
-// Elements of a line that are packed at a time. Measured on Zen 5 (1 MB of second-level cache) and, by tiles, on Intel
-// Xeons (2 MB): docs/performance.md. By tiles, the parts of a sum in float are added where it lies, which costs little;
-// a result in bf16 needs memory for its parts.
-constexpr int64_t k_longest = 2048, k_longest_to_float = 1024, k_longest_to_bf16 = 4096;
+// Elements of a line that are packed at a time. Measured on Zen 5 (1 MB of second-level cache) and, for tiles, on Intel
+// Xeons (2 MB): docs/performance.md.
+constexpr int64_t k_longest = 2048, k_longest_of_tiles = 4096;
 constexpr int64_t k_left_block = 96, k_right_block = 192;  // lines of the larger operand that a thread packs at a time
+
+// For tiles, the parts of a long sum in float are short, and added where it lies; those of one in bf16 need memory of
+// their own.
+template <class C>
+int64_t longest_share(int64_t length) {
+  constexpr int64_t k_whole = 2048, k_part = 1024;
+  if (!has_amx()) return k_longest;
+  if (!std::is_same_v<C, float>) return k_longest_of_tiles;
+  return length <= k_whole ? k_whole : k_part;
+}
 
 // The shares of the sum over k: of equal length, in whole vectors but for the last.
 template <class C>
 int64_t share_length(int64_t length) {
   constexpr int64_t k_vector = 32;
-  const int64_t of_tiles = std::is_same_v<C, float> ? k_longest_to_float : k_longest_to_bf16;
-  const int64_t longest = has_amx() ? of_tiles : k_longest, shares = (length + longest - 1) / longest;
+  const int64_t longest = longest_share<C>(length), shares = (length + longest - 1) / longest;
   return ((length + shares - 1) / shares + k_vector - 1) / k_vector * k_vector;
 }
 
