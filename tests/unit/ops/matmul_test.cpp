@@ -82,27 +82,29 @@ TEST(MatmulTest, MatchesReference) {
 
 // They are written some columns at a time.
 template <class C>
-void compare_far_rows(const MatmulCase& c) {
+void compare_far_rows(const MatmulCase& c, bool accumulate) {
   constexpr int64_t k_stride = 9000;
   const auto a = rounded<bf16>(random_values(c.m * c.k, 1)), b = rounded<bf16>(random_values(c.k * c.n, 2));
   const auto start = rounded<C>(random_values(c.m * k_stride, 3));
   auto expected = start;
   const auto result_view = [&](auto* data) { return MatrixView{data, c.m, c.n, k_stride, 1}; };
   reference::matmul<double, double>(matrix(a.data(), c.m, c.k), matrix(b.data(), c.k, c.n),
-                                    result_view(expected.data()), false);
+                                    result_view(expected.data()), accumulate);
   const auto a_t = narrowed<bf16>(a), b_t = narrowed<bf16>(b);
   auto result = narrowed<C>(start);
   const auto left = matrix(a_t.data(), c.m, c.k), right = matrix(b_t.data(), c.k, c.n);
   if constexpr (std::is_same_v<C, float>)
-    cpu_ops<bf16>().matmul_wide(left, right, result_view(result.data()), false);
+    cpu_ops<bf16>().matmul_wide(left, right, result_view(result.data()), accumulate);
   else
-    cpu_ops<bf16>().matmul(left, right, result_view(result.data()), false);
+    cpu_ops<bf16>().matmul(left, right, result_view(result.data()), accumulate);
   expect_close(widened(result), expected, tolerance_of<C>());
 }
 
 TEST(MatmulTest, RowsOfTheResultFarApart) {
-  compare_far_rows<bf16>({140, 130, 4096});
-  compare_far_rows<float>({420, 400, 1000});
+  compare_far_rows<bf16>({140, 130, 4096}, false);  // rows of the left side are packed
+  compare_far_rows<bf16>({160, 130, 4000}, false);  // they stay as they lie
+  compare_far_rows<float>({416, 400, 992}, true);
+  compare_far_rows<float>({70, 60, 2080}, true);  // few columns, several shares
 }
 
 TEST(GradientTest, Matmul) {

@@ -15,16 +15,16 @@ namespace {
 
 using amx::k_panel_lines;
 // Measured on Intel Xeons with 48 KB of first-level and 2 MB of second-level cache (docs/performance.md).
-constexpr int64_t k_block_size = 512 * 1024;  // elements of a block, which a thread packs at a time
-constexpr int64_t k_longest_block = 512;      // its lines
-constexpr int64_t k_columns_size =
-    384 * 1024;  // elements of the columns that pass by one panel of rows after the other
-constexpr int64_t k_result_bytes =
-    1024 * 1024;  // of a block's rows of the result, if they are written column by column
+// A block, which a thread packs at a time: elements and lines.
+constexpr int64_t k_block_size = 512 * 1024, k_longest_block = 512;
+// Elements of the columns that pass by one panel of rows after the other.
+constexpr int64_t k_columns_size = 384 * 1024;
+// A block's rows of the result are written column by column if they span no more than this, or have few columns.
+constexpr int64_t k_result_bytes = 1024 * 1024, k_few_columns = 2 * k_panel_lines;
 
 int64_t whole_panels(int64_t lines) { return std::max(lines / k_panel_lines, int64_t{2}) * k_panel_lines; }
 
-// Blocks of about equal size, as many for each thread, and two at least.
+// Blocks of about equal size: as many for each thread, and two at least, if there are lines enough.
 int64_t block_lines(int64_t lines, int64_t length) {
   const int64_t longest = whole_panels(std::min(k_block_size / length, k_longest_block)), threads = thread_count();
   const int64_t rounds = std::max((lines + longest * threads - 1) / (longest * threads), int64_t{2});
@@ -210,7 +210,7 @@ const bf16* pack_block(const Bf16Share<C>& share, Side side, int64_t line, int64
 template <class C>
 void multiply_rows(const Bf16Share<C>& share, const Panels& rows, const Panels& columns) {
   const int64_t result = rows.count * share.c_stride * static_cast<int64_t>(sizeof(C));
-  if (result <= k_result_bytes) return multiply_panels(share, columns, rows);
+  if (result <= k_result_bytes || columns.count <= k_few_columns) return multiply_panels(share, columns, rows);
   const int64_t some = whole_panels(k_columns_size / share.length);
   for (int64_t col = 0; col < columns.count; col += some)
     multiply_panels(share, rows,

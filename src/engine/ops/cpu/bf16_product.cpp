@@ -17,21 +17,21 @@ namespace {
 constexpr int64_t k_longest = 2048, k_longest_of_tiles = 4096;
 constexpr int64_t k_left_block = 96, k_right_block = 192;  // lines of the larger operand that a thread packs at a time
 
-// For tiles, the parts of a long sum in float are short, and added where it lies; those of one in bf16 need memory of
-// their own.
+// For tiles, the parts of a long sum are short where they are added in place, unless the result is far larger than the
+// caches. Sums that end in bf16 need memory of their own for their parts.
 template <class C>
-int64_t longest_share(int64_t length) {
-  constexpr int64_t k_whole = 2048, k_part = 1024;
+int64_t longest_share(int64_t length, int64_t result_size) {
+  constexpr int64_t k_whole = 2048, k_part = 1024, k_large_result = 32 << 20;  // elements
   if (!has_amx()) return k_longest;
-  if (!std::is_same_v<C, float>) return k_longest_of_tiles;
-  return length <= k_whole ? k_whole : k_part;
+  const bool is_cheap_to_add = std::is_same_v<C, float> && length > k_whole && result_size <= k_large_result;
+  return is_cheap_to_add ? k_part : k_longest_of_tiles;
 }
 
 // The shares of the sum over k: of equal length, in whole vectors but for the last.
 template <class C>
-int64_t share_length(int64_t length) {
+int64_t share_length(int64_t length, int64_t result_size) {
   constexpr int64_t k_vector = 32;
-  const int64_t longest = longest_share<C>(length), shares = (length + longest - 1) / longest;
+  const int64_t longest = longest_share<C>(length, result_size), shares = (length + longest - 1) / longest;
   return ((length + shares - 1) / shares + k_vector - 1) / k_vector * k_vector;
 }
 
@@ -120,9 +120,10 @@ void multiply_bf16(const MatrixView<const bf16>& a, const MatrixView<const bf16>
                    bool accumulate) {
   const Bf16Lines left{a.data, a.rows, a.cols, a.row_stride, a.col_stride},
       right{b.data, b.cols, b.rows, b.col_stride, b.row_stride};
-  const int64_t length = left.length, step = share_length<C>(std::max<int64_t>(length, 1));
+  CHECK(left.length > 0);
+  const int64_t length = left.length, step = share_length<C>(length, c.rows * c.cols);
   if constexpr (std::is_same_v<C, float>) {
-    for (int64_t k = 0; k == 0 || k < length; k += step) {
+    for (int64_t k = 0; k < length; k += step) {
       const float* const addend = accumulate || k > 0 ? c.data : nullptr;
       multiply_share<float>({left, right, k, std::min(step, length - k), c.data, c.row_stride, addend, c.row_stride});
     }
@@ -132,7 +133,7 @@ void multiply_bf16(const MatrixView<const bf16>& a, const MatrixView<const bf16>
     float* const so_far = length > step ? sums.at_least(c.rows * c.cols) : nullptr;
     for (int64_t k = 0; k + step < length; k += step)
       multiply_share<float>({left, right, k, step, so_far, c.cols, k > 0 ? so_far : nullptr, c.cols});
-    const int64_t last = std::max<int64_t>((length + step - 1) / step - 1, 0) * step;
+    const int64_t last = (length - 1) / step * step;
     multiply_share<bf16>({left, right, last, length - last, c.data, c.row_stride, so_far, c.cols});
   }
 }
