@@ -1,6 +1,6 @@
 // Products of bf16 or float: ours (ops/cpu/bf16_product.h, ops/cpu/float_product.h) beside oneDNN's on the same
 // matrices, taking turns, so that a busy or throttled machine slows both alike. The shapes are those of a 124 M model
-// over 2048 tokens, or as many as the third argument says; of its head always 1024.
+// over 2048 tokens (third argument); the head's always over 1024.
 //   bench_product [rounds [bf16|fp32 [tokens]]]
 #include <fmt/format.h>
 #include <unistd.h>
@@ -101,7 +101,7 @@ void fill_normal(T* to, int64_t count) {
   engine::cpu_ops<T>().draw_normal(count, {.stddev = 1.0, .stream = 42, .cols = count, .whole_cols = count}, to);
 }
 
-// In a training, what a product reads and writes has mostly left the caches.
+// During training, a product's operands and result have mostly left the caches.
 class OtherMemory {
  public:
   OtherMemory() : numbers_(size_t{192} << 20, 1) {}  // 768 MB, more than the caches of a processor

@@ -80,7 +80,7 @@ TEST(MatmulTest, MatchesReference) {
   }
 }
 
-// They are written some columns at a time.
+// Wide results are written in blocks of columns, except in the last case.
 template <class C>
 void compare_far_rows(const MatmulCase& c, bool accumulate) {
   constexpr int64_t k_stride = 9000;

@@ -19,7 +19,7 @@ using amx::k_panel_lines;
 constexpr int64_t k_block_size = 512 * 1024, k_longest_block = 512;
 // Elements of the columns that pass by one panel of rows after the other.
 constexpr int64_t k_columns_size = 384 * 1024;
-// A block's rows of the result are written column by column if they span no more than this, or have few columns.
+// A block's rows of the result are written 32 columns at a time if they span no more bytes, or have few columns.
 constexpr int64_t k_result_bytes = 1024 * 1024, k_few_columns = 2 * k_panel_lines;
 
 int64_t whole_panels(int64_t lines) { return std::max(lines / k_panel_lines, int64_t{2}) * k_panel_lines; }
@@ -205,7 +205,7 @@ const bf16* pack_block(const Bf16Share<C>& share, Side side, int64_t line, int64
   return panels;
 }
 
-// Rows of the result that lie far apart are written a few whole lines at a time: a block of columns passes by each
+// Rows of the result that lie far apart are written a few cache lines at a time: a block of columns passes by each
 // panel of rows.
 template <class C>
 void multiply_rows(const Bf16Share<C>& share, const Panels& rows, const Panels& columns) {

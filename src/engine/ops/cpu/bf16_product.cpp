@@ -17,8 +17,8 @@ namespace {
 constexpr int64_t k_longest = 2048, k_longest_of_tiles = 4096;
 constexpr int64_t k_left_block = 96, k_right_block = 192;  // lines of the larger operand that a thread packs at a time
 
-// For tiles, the parts of a long sum are short where they are added in place, unless the result is far larger than the
-// caches. Sums that end in bf16 need memory of their own for their parts.
+// For tiles, sums of more than `k_whole` elements that end in float are split into short shares, added in place, unless
+// each pass over a large result costs too much. Sums that end in bf16 need memory for their parts.
 template <class C>
 int64_t longest_share(int64_t length, int64_t result_size) {
   constexpr int64_t k_whole = 2048, k_part = 1024, k_large_result = 32 << 20;  // elements

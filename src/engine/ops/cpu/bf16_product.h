@@ -5,7 +5,7 @@
 namespace tprimat::engine {
 
 // c = a·b or c += a·b on a CPU with has_bf16_pairs(), by tiles where it has_amx(); C is float, or bf16 without
-// `accumulate`. No side is empty. All strides as in matmul. K. Goto, R. van de Geijn: Anatomy of High-Performance
+// `accumulate`. No dimension is zero. All strides as in matmul. K. Goto, R. van de Geijn: Anatomy of High-Performance
 // Matrix Multiplication, ACM TOMS 34 (2008): both operands are packed block by block, the smaller one for all threads,
 // of the larger one what a core's second-level cache holds.
 template <class C>
