@@ -87,7 +87,7 @@ void compare_far_rows(const MatmulCase& c, bool accumulate) {
   const auto a = rounded<bf16>(random_values(c.m * c.k, 1)), b = rounded<bf16>(random_values(c.k * c.n, 2));
   const auto start = rounded<C>(random_values(c.m * k_stride, 3));
   auto expected = start;
-  const auto result_view = [&](auto* data) { return MatrixView{data, c.m, c.n, k_stride, 1}; };
+  const auto result_view = [&]<class V>(V* data) { return MatrixView<V>{data, c.m, c.n, k_stride, 1}; };
   reference::matmul<double, double>(matrix(a.data(), c.m, c.k), matrix(b.data(), c.k, c.n),
                                     result_view(expected.data()), accumulate);
   const auto a_t = narrowed<bf16>(a), b_t = narrowed<bf16>(b);
