@@ -59,7 +59,7 @@ class Player:
         os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)  # from here on nothing is written
         played = contenders.seconds_in(self.steps)[self.done:]
         self.done += len(played)
-        if played[0] - stopped < 0.5 * min(played[1:], default=0) or played[0] <= stopped:
+        if played[0] - stopped <= 0.25 * min(played[1:], default=0):
             raise contenders.Failed(f"stopped for {stopped:.2f} s, apparently outside of the step's clock, which shows "
                                     f"{played[0]:.2f} s")
         played[0] -= stopped

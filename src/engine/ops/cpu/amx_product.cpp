@@ -72,8 +72,8 @@ void prefetch_sums(const Bf16Share<C>& share, int64_t row, int64_t col) {
   }
 }
 
-// Rows that are multiplied as they lie: tiles of them are whole, each row of a tile lies on one cache line, and the
-// rows do not share a few sets of the first-level cache, as those 1 KB apart do.
+// Rows that are multiplied as they lie: tiles of them are whole, those of an aligned matrix straddle no cache lines,
+// and they do not share a few sets of the first-level cache, as rows 1 KB apart do.
 template <class C>
 bool can_stay_in_rows(const Bf16Share<C>& share) {
   constexpr int64_t k_line = 64 / sizeof(bf16), k_alike = 1024 / static_cast<int64_t>(sizeof(bf16));
@@ -87,6 +87,9 @@ struct Panels {
   Side side;
   int64_t line, count;
   const bf16* packed;  // nullptr: rows as they lie
+  const bf16* packed_at(int64_t at, int64_t length) const {
+    return packed + (at - line) / k_panel_lines * amx::panel_size(length);
+  }
 };
 
 // One panel of each side. Many panels of one side pass by, out of the second-level cache, while one panel of the other
@@ -173,7 +176,7 @@ void multiply_panels(const Bf16Share<C>& share, const Panels& staying, const Pan
   const auto panel_at = [&](const Panels& side, int64_t line) {
     if (side.packed == nullptr)
       return amx::plain_left(share.left.data + line * share.left.line_stride + share.begin, share.left.line_stride);
-    return amx::packed_left(side.packed + (line - side.line) / k_panel_lines * amx::panel_size(share.length));
+    return amx::packed_left(side.packed_at(line, share.length));
   };
   for (int64_t stay = staying.line; stay < staying.line + staying.count; stay += k_panel_lines)
     for (int64_t pass = passing.line; pass < passing.line + passing.count; pass += k_panel_lines) {
@@ -214,8 +217,7 @@ void multiply_rows(const Bf16Share<C>& share, const Panels& rows, const Panels& 
   const int64_t some = whole_panels(k_columns_size / share.length);
   for (int64_t col = 0; col < columns.count; col += some)
     multiply_panels(share, rows,
-                    {Side::right, col, std::min(some, columns.count - col),
-                     columns.packed + col / k_panel_lines * amx::panel_size(share.length)});
+                    {Side::right, col, std::min(some, columns.count - col), columns.packed_at(col, share.length)});
 }
 
 template <class C>
