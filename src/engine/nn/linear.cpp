@@ -151,6 +151,12 @@ void Linear<T>::forward_with_gelu(const Pass<T>& pass, int64_t rows, const T* x,
 }
 
 template <class T>
+void Linear<T>::forward_with_swiglu(const Pass<T>& pass, int64_t rows, const T* x, T* y, T* activated) const {
+  CHECK(!rounds_to_fp8());
+  multiply(pass, rows, x, {.bias = bias(pass), .swiglu = activated}, y);
+}
+
+template <class T>
 void Linear<T>::add_bias_to(const Pass<T>& pass, int64_t rows, T* y) const {
   if (!bias_) return;
   const OpTimer timer(pass.clock, "bias forward", memory_work<T>(rows, outputs_, 2));
@@ -187,11 +193,10 @@ void Linear<T>::find_weight_gradient(const Pass<T>& pass, int64_t rows, const T*
 }
 
 template <class T>
-void Linear<T>::find_input_gradient(const Pass<T>& pass, int64_t rows, const MatrixView<const T>& dy,
-                                    const T* gelu_input, T* dx) const {
-  const OpTimer timer(pass.clock, input_name_, product_work<T>(rows, outputs_, inputs_), OpKind::product);
-  pass.ops.matmul_fused(dy, matrix(rounded_weight(pass), outputs_, inputs_), {nullptr, nullptr, gelu_input},
-                        matrix(dx, rows, inputs_));
+void Linear<T>::find_input_gradient(const Pass<T>& pass, const MatrixView<const T>& dy, const Epilogue<T>& epilogue,
+                                    const MatrixView<T>& dx) const {
+  const OpTimer timer(pass.clock, input_name_, product_work<T>(dy.rows, outputs_, inputs_), OpKind::product);
+  pass.ops.matmul_fused(dy, matrix(rounded_weight(pass), outputs_, inputs_), epilogue, dx);
 }
 
 template <class T>
@@ -199,7 +204,7 @@ void Linear<T>::backward(const Pass<T>& pass, int64_t rows, const T* x, const T*
   if (units_) return backward_fp8(pass, rows, x, dy, dx);
   const auto gradient = matrix(rounded_gradient(pass, rows, dy), rows, outputs_);
   find_weight_gradient(pass, rows, x, gradient, BiasGradient::apart);
-  find_input_gradient(pass, rows, gradient, nullptr, dx);
+  find_input_gradient(pass, gradient, {}, matrix(dx, rows, inputs_));
 }
 
 template <class T>
@@ -210,7 +215,7 @@ void Linear<T>::backward_with_bias(const Pass<T>& pass, int64_t rows, const T* x
   }
   const auto gradient = matrix(dy, rows, outputs_);
   find_weight_gradient(pass, rows, x, gradient, BiasGradient::with_weight);
-  find_input_gradient(pass, rows, gradient, nullptr, dx);
+  find_input_gradient(pass, gradient, {}, matrix(dx, rows, inputs_));
 }
 
 template <class T>
@@ -219,7 +224,16 @@ void Linear<T>::backward_through_gelu(const Pass<T>& pass, int64_t rows, const I
   CHECK(!rounds_to_fp8());
   const auto gradient = matrix(dy, rows, outputs_);
   find_weight_gradient(pass, rows, inputs.x, gradient, BiasGradient::apart);
-  find_input_gradient(pass, rows, gradient, inputs.before, dx);
+  find_input_gradient(pass, gradient, {.gelu_input = inputs.before}, matrix(dx, rows, inputs_));
+}
+
+template <class T>
+void Linear<T>::backward_through_swiglu(const Pass<T>& pass, int64_t rows, const Inputs& inputs, const T* dy,
+                                        T* dx) const {
+  CHECK(!rounds_to_fp8());
+  const auto gradient = matrix(dy, rows, outputs_);
+  find_weight_gradient(pass, rows, inputs.x, gradient, BiasGradient::apart);
+  find_input_gradient(pass, gradient, {.swiglu_input = inputs.before}, matrix(dx, rows, 2 * inputs_));
 }
 
 template class Linear<float>;

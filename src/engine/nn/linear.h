@@ -42,8 +42,9 @@ class Linear {
   void forward(const Pass<T>& pass, int64_t rows, const T* x, T* y) const;
   // y with the bias, where there is one.
   void forward_with_bias(const Pass<T>& pass, int64_t rows, const T* x, T* y) const;
-  // The same, and activated = gelu(y). Not where the plan rounds to fp8.
+  // The same, and activated = gelu(y), or the SwiGLU of y. Not where the plan rounds to fp8.
   void forward_with_gelu(const Pass<T>& pass, int64_t rows, const T* x, T* y, T* activated) const;
+  void forward_with_swiglu(const Pass<T>& pass, int64_t rows, const T* x, T* y, T* activated) const;
   // y: rows×outputs. Nothing where there is no bias.
   void add_bias_to(const Pass<T>& pass, int64_t rows, T* y) const;
   void add_bias_gradient(const Pass<T>& pass, int64_t rows, const T* dy) const;
@@ -52,10 +53,11 @@ class Linear {
   // Adds to the gradient of the bias besides, where there is one.
   void backward_with_bias(const Pass<T>& pass, int64_t rows, const T* x, const T* dy, T* dx) const;
   struct Inputs {
-    const T *before, *x;  // x = gelu(before)
+    const T *before, *x;  // x = gelu(before), or the SwiGLU of it
   };
-  // dx is the gradient of what is before the gelu. Not where the plan rounds to fp8.
+  // dx is the gradient of what is before the activation. Not where the plan rounds to fp8.
   void backward_through_gelu(const Pass<T>& pass, int64_t rows, const Inputs& inputs, const T* dy, T* dx) const;
+  void backward_through_swiglu(const Pass<T>& pass, int64_t rows, const Inputs& inputs, const T* dy, T* dx) const;
 
  private:
   enum class Transposed { no, yes, both };
@@ -84,8 +86,8 @@ class Linear {
   enum class BiasGradient { apart, with_weight };
   void find_weight_gradient(const Pass<T>& pass, int64_t rows, const T* x, const MatrixView<const T>& dy,
                             BiasGradient bias) const;
-  void find_input_gradient(const Pass<T>& pass, int64_t rows, const MatrixView<const T>& dy, const T* gelu_input,
-                           T* dx) const;
+  void find_input_gradient(const Pass<T>& pass, const MatrixView<const T>& dy, const Epilogue<T>& epilogue,
+                           const MatrixView<T>& dx) const;
 
   std::string forward_name_, input_name_, weight_name_;
   int64_t outputs_, inputs_;

@@ -37,15 +37,18 @@ Mlp<T>::Mlp(const ModelSpec& model, const Plan& plan, const MlpBuffers& buffers,
   CHECK(buffers.up_values.count == rows_ * up_.outputs() && buffers.inner.count == rows_ * width_);
 }
 
+// Where the inner values are found again, it takes what was kept in the order of a matrix.
 template <class T>
-bool Mlp<T>::fuses_gelu(const Pass<T>& pass) const {
-  return kind_ == MlpKind::gelu && pass.ops.fuses_gelu && !rounds_to_fp8_;
+bool Mlp<T>::fuses_activation(const Pass<T>& pass) const {
+  const auto& ops = pass.ops;
+  const int64_t multiple = kind_ == MlpKind::swiglu ? ops.fused_swiglu_multiple : ops.fused_gelu_multiple;
+  return multiple > 0 && width_ % multiple == 0 && !rounds_to_fp8_ && (inner_is_kept_ || !ops.keeps_own_order);
 }
 
 // What is to be added to `up_values_` before the gelu: where that is fused, they have the bias.
 template <class T>
 const T* Mlp<T>::bias_to_come(const Pass<T>& pass) const {
-  return fuses_gelu(pass) ? nullptr : up_.bias(pass);
+  return fuses_activation(pass) ? nullptr : up_.bias(pass);
 }
 
 template <class T>
@@ -70,32 +73,38 @@ void Mlp<T>::activate_backward(const Pass<T>& pass, const T* dinner, T* dup) con
 
 template <class T>
 void Mlp<T>::forward(const Pass<T>& pass, const T* x, T* y) const {
-  T* const up = pass.at(buffers_.up_values);
-  if (fuses_gelu(pass)) {
-    up_.forward_with_gelu(pass, rows_, x, up, pass.at(buffers_.inner));
-  } else {
-    if (kind_ == MlpKind::gelu)
-      up_.forward(pass, rows_, x, up);  // the activation adds the bias
+  T *const up = pass.at(buffers_.up_values), *const inner = pass.at(buffers_.inner);
+  const bool is_gated = kind_ == MlpKind::swiglu;
+  if (fuses_activation(pass)) {
+    if (is_gated)
+      up_.forward_with_swiglu(pass, rows_, x, up, inner);
     else
+      up_.forward_with_gelu(pass, rows_, x, up, inner);
+  } else {
+    if (is_gated)
       up_.forward_with_bias(pass, rows_, x, up);
+    else
+      up_.forward(pass, rows_, x, up);  // the activation adds the bias
     activate(pass);
   }
-  down_.forward(pass, rows_, pass.at(buffers_.inner), y);
+  down_.forward(pass, rows_, inner, y);
 }
 
 template <class T>
 void Mlp<T>::backward(const Pass<T>& pass, const SharedBuffers& shared, const T* x, const T* dy, T* dx) const {
-  T* const dinner = pass.at(shared.dinner);
-  T* const dup = pass.at(shared.dup);
+  T *const dinner = pass.at(shared.dinner), *const dup = pass.at(shared.dup);
   if (!inner_is_kept_) activate(pass);
   const T* const inner = pass.at(buffers_.inner);
-  if (fuses_gelu(pass)) {
+  const bool is_gated = kind_ == MlpKind::swiglu, is_fused = fuses_activation(pass);
+  if (is_fused && is_gated) {
+    down_.backward_through_swiglu(pass, rows_, {pass.at(buffers_.up_values), inner}, dy, dup);
+  } else if (is_fused) {
     down_.backward_through_gelu(pass, rows_, {pass.at(buffers_.up_values), inner}, dy, dup);
-    return up_.backward_with_bias(pass, rows_, x, dup, dx);
+  } else {
+    down_.backward(pass, rows_, inner, dy, dinner);
+    activate_backward(pass, dinner, dup);
   }
-  down_.backward(pass, rows_, inner, dy, dinner);
-  activate_backward(pass, dinner, dup);
-  if (kind_ == MlpKind::swiglu) return up_.backward_with_bias(pass, rows_, x, dup, dx);
+  if (is_fused || is_gated) return up_.backward_with_bias(pass, rows_, x, dup, dx);
   up_.backward(pass, rows_, x, dup, dx);  // the bias has its gradient from the activation's
 }
 

@@ -6,8 +6,8 @@
 
 namespace tprimat::engine {
 
-// SwiGLU: gate and up in one product, silu(gate)·up, down. GELU: up, gelu, down; on a device that fuses the gelu, in
-// the products of up (forward) and down (backward), unless they are rounded to fp8.
+// SwiGLU: gate and up in one product, silu(gate)·up, down. GELU: up, gelu, down. Where a device fuses the activation,
+// it takes place in the products of up (forward) and down (backward), unless they are rounded to fp8.
 template <class T>
 class Mlp {
  public:
@@ -19,7 +19,7 @@ class Mlp {
   const Linear<T>& output() const { return down_; }
 
  private:
-  bool fuses_gelu(const Pass<T>& pass) const;
+  bool fuses_activation(const Pass<T>& pass) const;
   const T* bias_to_come(const Pass<T>& pass) const;
   void activate(const Pass<T>& pass) const;
   void activate_backward(const Pass<T>& pass, const T* dinner, T* dup) const;

@@ -30,12 +30,18 @@ MatrixView<T> transposed(const MatrixView<T>& m) {
 }
 
 // What a product does to its result before it is stored, which spares reading it again. Vectors are indexed by the
-// result's column; matrices are row-major, rows×cols of the result, without gaps. gelu as in ops/gelu.h.
+// product's column; matrices are row-major, rows×cols of the product, without gaps. gelu as in ops/gelu.h, silu as in
+// ops/swiglu.h. One of the last four at most. What a forward product keeps for the backward one, in before_gelu or in
+// the c of a swiglu, may be in an order of the device's own: MatmulOps::keeps_own_order.
 template <class T>
 struct Epilogue {
-  const T* bias = nullptr;        // added to every row
+  const T* bias = nullptr;        // added to every row; not together with gelu_input or swiglu_input
   T* before_gelu = nullptr;       // where it is given: before_gelu = a·b + bias, c = gelu(before_gelu)
-  const T* gelu_input = nullptr;  // c = (a·b) ⊙ gelu'(gelu_input); not together with the others
+  const T* gelu_input = nullptr;  // c = (a·b) ⊙ gelu'(gelu_input)
+  T* swiglu = nullptr;            // rows × cols/2: c = [gate, up] = a·b + bias, swiglu = silu(gate) ⊙ up
+  // rows × 2·cols, as c: c = [dgate, dup], the gradients of swiglu_input = [gate, up] where a·b is that of
+  // silu(gate) ⊙ up
+  const T* swiglu_input = nullptr;
 };
 
 template <class T>
@@ -52,6 +58,8 @@ struct MatmulOps {
   // c = epilogue(a·b).
   //   forward of a GPT's MLP:  inner = gelu(up), up = x·Wᵀ + bias        {bias, up, nullptr}
   //   backward:                dup = (dy·W) ⊙ gelu'(up)                  {nullptr, nullptr, up}
+  //   forward of a Llama's:    inner = silu(gate) ⊙ up, [gate, up] = x·Wᵀ + bias   {.bias, .swiglu = inner}
+  //   backward:                [dgate, dup] from dinner = dy·W                     {.swiglu_input = [gate, up]}
   //   any layer with a bias:   y = x·Wᵀ + bias                           {bias}
   // A device may round a·b + bias to T before it goes into gelu, or after.
   void (*matmul_fused)(const MatrixView<const T>& a, const MatrixView<const T>& b, const Epilogue<T>& epilogue,
@@ -59,9 +67,11 @@ struct MatmulOps {
   // c = a·b, or c += a·b; row_sums[r] += Σ_k a[r,k]. With a = dyᵀ: the gradients of a weight and of its bias.
   void (*matmul_with_row_sums)(const MatrixView<const T>& a, const MatrixView<const T>& b,
                                const MatrixView<Accum<T>>& c, bool accumulate, Accum<T>* row_sums);
-  // Whether gelu belongs into the products around it. A processor adds the bias where it takes the gelu, which visits
+  // An activation belongs into the products around it where this divides its width; 0: nowhere. A GPU has the gelu
+  // there, a processor with AMX both in bf16. Elsewhere a processor adds the bias where it takes the gelu, which visits
   // memory as often and rounds once less.
-  bool fuses_gelu = false;
+  int64_t fused_gelu_multiple = 0, fused_swiglu_multiple = 0;
+  bool keeps_own_order = false;  // of what is kept before an activation: only the backward product reads it
 };
 
 // What multiplies numbers of this precision here: "own, AMX", "own, AVX512-BF16", "own, AVX-512", "own, AVX2",

@@ -248,12 +248,12 @@ TEST_P(WholeModel, FirstGradientsMayBeWrittenInsteadOfAdded) {
     }
 }
 
-// With the bias and the gelu in the products around them, as a GPU has them.
-TEST_P(WholeModel, FusedGeluIsTheSameModel) {
+// With the bias and the activation in the products around them.
+TEST_P(WholeModel, FusedActivationsAreTheSameModel) {
   for (const Recompute recompute : {Recompute::none, Recompute::selective, Recompute::full}) {
     SCOPED_TRACE(static_cast<int>(recompute));
     Bench<double> apart(tiny_model(GetParam()), 2, 17, recompute), fused(tiny_model(GetParam()), 2, 17, recompute);
-    fused.ops.fuses_gelu = true;
+    fused.ops.fused_gelu_multiple = fused.ops.fused_swiglu_multiple = 1;
     const double loss = apart.run(2);
     EXPECT_NEAR(fused.run(2, Start::spoiled), loss, 1e-12 * loss);
     for (const Parameter& parameter : apart.parameters.all()) {

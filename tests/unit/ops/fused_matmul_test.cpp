@@ -1,7 +1,10 @@
 #include "ops/reference/matmul.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <limits>
+#include <utility>
 
 #include "op_test.h"
 #include "ops/op_table.h"
@@ -45,6 +48,50 @@ TYPED_TEST(FusedMatmul, MatchesReference) {
   }
 }
 
+// Sizes of an MLP with its activation in the products around it.
+struct MlpSizes {
+  int64_t rows, hidden, width;
+};
+
+enum class Activation : uint8_t { gelu, swiglu };
+
+// The epilogues of the forward and the backward product.
+template <class T>
+std::array<Epilogue<T>, 2> epilogues(Activation activation, const T* bias, T* kept, T* inner) {
+  if (activation == Activation::swiglu) return {Epilogue<T>{.bias = bias, .swiglu = inner}, {.swiglu_input = kept}};
+  return {Epilogue<T>{.bias = bias, .before_gelu = kept}, {.gelu_input = kept}};
+}
+
+// Forward with a bias, then backward from what the forward product kept, in whatever order.
+template <class T>
+void expect_activation_in_products(Activation activation, const MlpSizes& s) {
+  const bool is_gated = activation == Activation::swiglu;
+  const int64_t outputs = is_gated ? 2 * s.width : s.width;
+  const auto x = rounded<T>(random_values(s.rows * s.hidden, 1)), dy = rounded<T>(random_values(s.rows * s.hidden, 2)),
+             bias = rounded<T>(random_values(outputs, 3));
+  auto up = random_values(outputs * s.hidden, 4), down = random_values(s.hidden * s.width, 5);
+  for (auto* const weights : {&up, &down})
+    for (double& w : *weights) w /= std::sqrt(static_cast<double>(s.hidden));
+  up = rounded<T>(up), down = rounded<T>(down);
+  const auto run = [&]<class N>(const auto& matmul_fused, const std::vector<N>& x_n, const std::vector<N>& dy_n,
+                                const std::vector<N>& bias_n, const std::vector<N>& up_n,
+                                const std::vector<N>& down_n) {
+    std::vector<N> kept(static_cast<size_t>(s.rows * outputs)), inner(static_cast<size_t>(s.rows * s.width)),
+        dup(kept.size());
+    const auto [forward, backward] = epilogues(activation, bias_n.data(), kept.data(), inner.data());
+    matmul_fused(as_input(x_n, s.rows, s.hidden), transposed(as_input(up_n, outputs, s.hidden)), forward,
+                 matrix(is_gated ? kept.data() : inner.data(), s.rows, outputs));
+    matmul_fused(as_input(dy_n, s.rows, s.hidden), as_input(down_n, s.hidden, s.width), backward,
+                 matrix(dup.data(), s.rows, outputs));
+    return std::pair(inner, dup);
+  };
+  const auto [inner, dup] = run(reference::matmul_fused<double>, x, dy, bias, up, down);
+  const auto [inner_t, dup_t] = run(cpu_ops<T>().matmul_fused, narrowed<T>(x), narrowed<T>(dy), narrowed<T>(bias),
+                                    narrowed<T>(up), narrowed<T>(down));
+  expect_close(widened(inner_t), inner, 3 * tolerance_of<T>());
+  expect_close(widened(dup_t), dup, 3 * tolerance_of<T>());
+}
+
 // Where the weight's gradient is written, what was there does not matter; the bias's is added to all the same.
 TYPED_TEST(FusedMatmul, MakesTheGradientsOfAWeightAndItsBias) {
   using T = TypeParam;
@@ -60,6 +107,21 @@ TYPED_TEST(FusedMatmul, MakesTheGradientsOfAWeightAndItsBias) {
                                       matrix(dw_t.data(), k_outputs, k_inputs), accumulate, dbias_t.data());
     expect_close(widened(dw_t), dw, tolerance_of<float>());
     expect_close(widened(dbias_t), dbias, tolerance_of<float>());
+  }
+}
+
+// Rows that fill no panel, sums in one share and in two, results below and above the size that passes the caches by.
+TEST(FusedActivation, MatchesReference) {
+  const OpTable<bf16>& ops = cpu_ops<bf16>();
+  if (ops.fused_swiglu_multiple == 0) GTEST_SKIP() << "needs a CPU with AMX, whose products take activations in";
+  for (const auto& [activation, multiple] : {std::pair(Activation::gelu, ops.fused_gelu_multiple),
+                                             std::pair(Activation::swiglu, ops.fused_swiglu_multiple)}) {
+    for (const MlpSizes& s : {MlpSizes{45, 70, 3 * multiple}, MlpSizes{64, 32, multiple},
+                              MlpSizes{300, 96, 64 * multiple}, MlpSizes{33, 4200, 2 * multiple}}) {
+      SCOPED_TRACE(testing::Message() << static_cast<int>(activation) << ": " << s.rows << " rows, " << s.hidden
+                                      << " × " << s.width);
+      expect_activation_in_products<bf16>(activation, s);
+    }
   }
 }
 

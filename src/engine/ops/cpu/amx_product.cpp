@@ -1,12 +1,11 @@
 #include "ops/cpu/amx_product.h"
 
 #include <algorithm>
-#include <type_traits>
 
 #include "base/check.h"
 #include "ops/cpu/amx_instructions.h"
+#include "ops/cpu/amx_sums.h"
 #include "ops/cpu/amx_tiles.h"
-#include "ops/cpu/transpose16.h"
 
 #if TPRIMAT_HAS_AVX512_BF16
 
@@ -19,57 +18,18 @@ using amx::k_panel_lines;
 constexpr int64_t k_block_size = 512 * 1024, k_longest_block = 512;
 // Elements of the columns that pass by one panel of rows after the other.
 constexpr int64_t k_columns_size = 384 * 1024;
-// A block's rows of the result are written 32 columns at a time if they span no more bytes, or have few columns.
-constexpr int64_t k_result_bytes = 1024 * 1024, k_few_columns = 2 * k_panel_lines;
 
-int64_t whole_panels(int64_t lines) { return std::max(lines / k_panel_lines, int64_t{2}) * k_panel_lines; }
+// Two at least; an even number, so that none is torn from the one whose turn comes with it.
+int64_t whole_panels(int64_t lines) {
+  constexpr int64_t k_pair = 2 * k_panel_lines;
+  return std::max(lines / k_pair, int64_t{1}) * k_pair;
+}
 
 // Blocks of about equal size: as many for each thread, and two at least, if there are lines enough.
 int64_t block_lines(int64_t lines, int64_t length) {
   const int64_t longest = whole_panels(std::min(k_block_size / length, k_longest_block)), threads = thread_count();
   const int64_t rounds = std::max((lines + longest * threads - 1) / (longest * threads), int64_t{2});
-  return whole_panels((lines + rounds * threads - 1) / (rounds * threads) + k_panel_lines - 1);
-}
-
-// Some rows of 32×32 sums to their place in c, where the block starts at (row, col).
-struct SumRows {
-  int64_t first, end;
-};
-template <class C>
-TPRIMAT_AVX512_BF16 void store_sums(const Bf16Share<C>& share, const float* block, int64_t row, int64_t col,
-                                    const SumRows& some) {
-  const int64_t end = std::min({some.end, k_panel_lines, share.left.count - row});
-  const __mmask32 present = first_lanes(share.right.count - col);
-  const auto low = static_cast<__mmask16>(present), high = static_cast<__mmask16>(present >> 16);
-  for (int64_t r = some.first; r < end; ++r) {
-    const float* const sums = block + r * k_panel_lines;
-    __m512 first = _mm512_loadu_ps(sums), second = _mm512_loadu_ps(sums + 16);
-    if (share.addend != nullptr) {
-      const float* const addend = share.addend + (row + r) * share.addend_stride + col;
-      first = _mm512_add_ps(first, _mm512_maskz_loadu_ps(low, addend));
-      second = _mm512_add_ps(second, _mm512_maskz_loadu_ps(high, addend + 16));
-    }
-    C* const to = share.c + (row + r) * share.c_stride + col;
-    if constexpr (std::is_same_v<C, float>) {
-      _mm512_mask_storeu_ps(to, low, first);
-      _mm512_mask_storeu_ps(to + 16, high, second);
-    } else {
-      _mm512_mask_storeu_epi16(to, present, reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(second, first)));
-    }
-  }
-}
-
-// The rows of the result lie far apart; they arrive while the products are made.
-template <class C>
-void prefetch_sums(const Bf16Share<C>& share, int64_t row, int64_t col) {
-  const int64_t rows = std::min(k_panel_lines, share.left.count - row);
-  for (int64_t r = row; r < row + rows; ++r) {
-    for (size_t byte = 0; byte < k_panel_lines * sizeof(C); byte += 64)
-      __builtin_prefetch(reinterpret_cast<const char*>(share.c + r * share.c_stride + col) + byte, 1);
-    if (share.addend == nullptr || static_cast<const void*>(share.addend) == share.c) continue;
-    __builtin_prefetch(share.addend + r * share.addend_stride + col);
-    __builtin_prefetch(share.addend + r * share.addend_stride + col + 16);
-  }
+  return whole_panels((lines + rounds * threads - 1) / (rounds * threads) + 2 * k_panel_lines - 1);
 }
 
 // Rows that are multiplied as they lie: tiles of them are whole, those of an aligned matrix straddle no cache lines,
@@ -84,7 +44,6 @@ bool can_stay_in_rows(const Bf16Share<C>& share) {
 
 // Panels of one side, of consecutive lines from `line` on.
 struct Panels {
-  Side side;
   int64_t line, count;
   const bf16* packed;  // nullptr: rows as they lie
   const bf16* packed_at(int64_t at, int64_t length) const {
@@ -92,18 +51,17 @@ struct Panels {
   }
 };
 
-// One panel of each side. Many panels of one side pass by, out of the second-level cache, while one panel of the other
-// is reused; where that is larger than the first-level cache, both stream.
+// 32 rows and 32 columns. The columns pass by, out of the second-level cache, while the rows are reused; where those
+// are larger than the first-level cache, both stream.
 struct PanelPair {
-  amx::LeftPanel left, right;
+  amx::LeftPanel rows, columns;
   int64_t steps;
-  Side passing;
-  const bf16* next;  // the panel that passes by after this one
+  const bf16* next;  // the columns after these
 
-  // What is loaded two steps after `step`.
+  // The columns that are loaded two steps after `step`.
   amx::LeftPanel later(int64_t step) const {
     constexpr int64_t k_ahead = 2;
-    amx::LeftPanel panel = passing == Side::left ? left : right;
+    amx::LeftPanel panel = columns;
     const int64_t at = step + k_ahead;
     panel.first =
         at < steps ? panel.first + at * panel.to_next : next + std::min(at - steps, steps - 1) * panel.to_next;
@@ -113,16 +71,17 @@ struct PanelPair {
 
 // Blocks of 32×32 sums one after the other. The sums of one stay in the registers until the next has begun, and go to
 // their place while it goes on.
-template <class C>
+template <class Sums>
 class BlockPipeline {
  public:
-  explicit BlockPipeline(const Bf16Share<C>& share) : share_(share) {}
+  explicit BlockPipeline(const Sums& to) : to_(to) {}
 
   // Of the block at (row, col).
   void multiply(const PanelPair& panels, int64_t row, int64_t col) {
+    to_.prefetch(row, col);
     add_first_step(panels);
     const int64_t steps = panels.steps, rows = steps > 1 ? (k_panel_lines + steps - 2) / (steps - 1) : k_panel_lines;
-    amx::LeftPanel left = panels.left, right = panels.right;
+    amx::LeftPanel left = panels.rows, right = panels.columns;
     for (int64_t step = 1; step < steps; ++step) {
       left.first += left.to_next, right.first += right.to_next;
       amx::add_step(left, right, panels.later(step));
@@ -132,15 +91,17 @@ class BlockPipeline {
     row_ = row, col_ = col, stored_ = 0;
   }
   void finish() {
-    if (stored_ == k_panel_lines) return;
-    take_sums<0>(), take_sums<1>(), take_sums<2>(), take_sums<3>();
-    store_some(k_panel_lines);
+    if (stored_ < k_panel_lines) {
+      take_sums<0>(), take_sums<1>(), take_sums<2>(), take_sums<3>();
+      store_some(k_panel_lines);
+    }
+    _mm_sfence();  // what was stored past the caches comes before what follows on other threads
   }
 
  private:
   // The tile unit does not wait for the sums of the block before, which are stored between the products.
   void add_first_step(const PanelPair& panels) {
-    amx::load_step(panels.left, panels.right);
+    amx::load_step(panels.rows, panels.columns);
     const amx::LeftPanel later = panels.later(0);
     change_sums<0>(), amx::add_product<0, 4, 6>(), amx::prefetch_lines<0>(later);
     change_sums<1>(), amx::add_product<1, 4, 7>(), amx::prefetch_lines<1>(later);
@@ -159,89 +120,106 @@ class BlockPipeline {
   }
   // Further rows of the block before.
   void store_some(int64_t rows) {
-    if (stored_ < k_panel_lines) store_sums(share_, sums_, row_, col_, {stored_, stored_ + rows});
+    if (stored_ < k_panel_lines) to_.store({sums_, row_, col_, stored_, stored_ + rows});
     stored_ += rows;
   }
 
-  const Bf16Share<C>& share_;
+  Sums to_;
   alignas(64) float sums_[k_panel_lines * k_panel_lines];
   int64_t row_ = 0, col_ = 0, stored_ = k_panel_lines;  // of the block before
 };
 
-// Lines of both sides, panel by panel: all of `passing` for each panel of `staying`.
-template <class C>
-void multiply_panels(const Bf16Share<C>& share, const Panels& staying, const Panels& passing) {
-  const TileRegisters registers;
-  BlockPipeline<C> pipeline(share);
-  const auto panel_at = [&](const Panels& side, int64_t line) {
-    if (side.packed == nullptr)
-      return amx::plain_left(share.left.data + line * share.left.line_stride + share.begin, share.left.line_stride);
-    return amx::packed_left(side.packed_at(line, share.length));
-  };
-  for (int64_t stay = staying.line; stay < staying.line + staying.count; stay += k_panel_lines)
-    for (int64_t pass = passing.line; pass < passing.line + passing.count; pass += k_panel_lines) {
-      const int64_t after = pass + k_panel_lines < passing.line + passing.count ? pass + k_panel_lines : passing.line;
-      const bool rows_pass = passing.side == Side::left;
-      const int64_t row = rows_pass ? pass : stay, col = rows_pass ? stay : pass;
-      prefetch_sums(share, row, col);
-      const amx::LeftPanel one = panel_at(passing, pass), other = panel_at(staying, stay);
-      pipeline.multiply({rows_pass ? one : other, rows_pass ? other : one, amx::step_count(share.length), passing.side,
-                         panel_at(passing, after).first},
-                        row, col);
+// The whole product of a share, whose sums go where a `Sums` (amx_sums.h) puts them.
+template <class C, class Sums>
+class Product {
+ public:
+  Product(const Bf16Share<C>& share, const Sums& sums) : share_(share), sums_(sums) {}
+
+  void multiply() const {
+    const bool by_rows = share_.left.count >= share_.right.count;
+    const Side own = by_rows ? Side::left : Side::right, shared = by_rows ? Side::right : Side::left;
+    const auto is_plain = [&](Side side) { return side == Side::left && can_stay_in_rows(share_); };
+    const Panels whole{0, share_.lines(shared).count, is_plain(shared) ? nullptr : pack_all(shared)};
+    const int64_t all = share_.lines(own).count, lines = block_lines(all, share_.length);
+    parallel_each((all + lines - 1) / lines, [&](int64_t index) {
+      const int64_t first = index * lines, count = std::min(lines, all - first);
+      const Panels block{first, count, is_plain(own) ? nullptr : pack_block(own, first, count)};
+      if (by_rows)
+        multiply_in_parts(block, whole);
+      else
+        multiply_panels(whole, block);
+    });
+  }
+
+ private:
+  // Panels [line / 32, …) of a side.
+  void pack(Side side, int64_t line, int64_t lines, bf16* panels, const PackShare& of = {}) const {
+    if (!Sums::k_by_turns || side == Side::left)
+      return amx::pack_panels(side, share_.lines(side), {line, lines, share_.begin, share_.length}, panels, of);
+    const int64_t half = share_.right.count / 2, count = amx::panel_count(lines);
+    for (int64_t panel = of.first(count); panel < of.end(count); ++panel) {
+      const int64_t place = line / k_panel_lines + panel, from = place % 2 * half + place / 2 * k_panel_lines;
+      amx::pack_panels(side, share_.right, {from, k_panel_lines, share_.begin, share_.length},
+                       panels + panel * amx::panel_size(share_.length));
     }
-  pipeline.finish();
-}
+  }
+  const bf16* pack_all(Side side) const {
+    const int64_t lines = share_.lines(side).count;
+    return pack_whole(amx::panel_count(lines) * amx::panel_size(share_.length),
+                      [&](bf16* panels, const PackShare& of) { pack(side, 0, lines, panels, of); });
+  }
+  const bf16* pack_block(Side side, int64_t line, int64_t lines) const {
+    bf16* const panels = own_panels().at_least(amx::panel_count(lines) * amx::panel_size(share_.length));
+    pack(side, line, lines, panels);
+    return panels;
+  }
 
-template <class C>
-const bf16* pack_all(const Bf16Share<C>& share, Side side) {
-  const Bf16Lines& lines = share.lines(side);
-  return pack_whole(share, side, amx::panel_count(lines.count) * amx::panel_size(share.length),
-                    [&](const Bf16Part& part, bf16* panels, const PackShare& of) {
-                      amx::pack_panels(side, lines, part, panels, of);
-                    });
-}
+  // As many columns at a time as the second-level cache holds beside the rows.
+  void multiply_in_parts(const Panels& rows, const Panels& columns) const {
+    const int64_t some = whole_panels(k_columns_size / share_.length);
+    for (int64_t col = 0; col < columns.count; col += some)
+      multiply_panels(rows, {col, std::min(some, columns.count - col), columns.packed_at(col, share_.length)});
+  }
 
-template <class C>
-const bf16* pack_block(const Bf16Share<C>& share, Side side, int64_t line, int64_t lines) {
-  bf16* const panels = own_panels().at_least(amx::panel_count(lines) * amx::panel_size(share.length));
-  amx::pack_panels(side, share.lines(side), {line, lines, share.begin, share.length}, panels);
-  return panels;
-}
+  // All columns for each panel of rows: their part of the result is written line after line.
+  void multiply_panels(const Panels& rows, const Panels& columns) const {
+    const TileRegisters registers;
+    BlockPipeline<Sums> pipeline(sums_);
+    const int64_t end = columns.line + columns.count;
+    for (int64_t row = rows.line; row < rows.line + rows.count; row += k_panel_lines)
+      for (int64_t col = columns.line; col < end; col += k_panel_lines) {
+        const int64_t after = col + k_panel_lines < end ? col + k_panel_lines : columns.line;
+        pipeline.multiply({panel_at(rows, row), panel_at(columns, col), amx::step_count(share_.length),
+                           panel_at(columns, after).first},
+                          row, col);
+      }
+    pipeline.finish();
+  }
+  amx::LeftPanel panel_at(const Panels& side, int64_t line) const {
+    if (side.packed == nullptr)
+      return amx::plain_left(share_.left.data + line * share_.left.line_stride + share_.begin, share_.left.line_stride);
+    return amx::packed_left(side.packed_at(line, share_.length));
+  }
 
-// Rows of the result that lie far apart are written a few cache lines at a time: a block of columns passes by each
-// panel of rows.
-template <class C>
-void multiply_rows(const Bf16Share<C>& share, const Panels& rows, const Panels& columns) {
-  const int64_t result = rows.count * share.c_stride * static_cast<int64_t>(sizeof(C));
-  if (result <= k_result_bytes || columns.count <= k_few_columns) return multiply_panels(share, columns, rows);
-  const int64_t some = whole_panels(k_columns_size / share.length);
-  for (int64_t col = 0; col < columns.count; col += some)
-    multiply_panels(share, rows,
-                    {Side::right, col, std::min(some, columns.count - col), columns.packed_at(col, share.length)});
-}
-
-template <class C>
-void multiply_blocks(const Bf16Share<C>& share) {
-  const bool by_rows = share.left.count >= share.right.count;
-  const Side own = by_rows ? Side::left : Side::right, shared = by_rows ? Side::right : Side::left;
-  const auto is_plain = [&](Side side) { return side == Side::left && can_stay_in_rows(share); };
-  const Panels whole{shared, 0, share.lines(shared).count, is_plain(shared) ? nullptr : pack_all(share, shared)};
-  const int64_t all = share.lines(own).count, lines = block_lines(all, share.length);
-  parallel_each((all + lines - 1) / lines, [&](int64_t index) {
-    const int64_t first = index * lines, count = std::min(lines, all - first);
-    const Panels block{own, first, count, is_plain(own) ? nullptr : pack_block(share, own, first, count)};
-    if (by_rows)
-      multiply_rows(share, block, whole);
-    else
-      multiply_panels(share, whole, block);
-  });
-}
+  const Bf16Share<C>& share_;
+  const Sums& sums_;
+};
 
 }  // namespace
 
 template <class C>
 void multiply_share_by_amx(const Bf16Share<C>& share) {
-  multiply_blocks(share);
+  Product(share, amx::PlainSums(share)).multiply();
+}
+
+void multiply_share_by_amx(const Bf16Share<bf16>& share, const Epilogue<bf16>& epilogue) {
+  const auto multiply = [&](const auto& sums) { Product(share, sums).multiply(); };
+  if (epilogue.swiglu != nullptr) return multiply(amx::SwigluSums(share, epilogue));
+  if (epilogue.swiglu_input != nullptr) return multiply(amx::SwigluGradientSums(share, epilogue));
+  if (epilogue.before_gelu != nullptr) return multiply(amx::GeluSums(share, epilogue));
+  if (epilogue.gelu_input != nullptr) return multiply(amx::GeluGradientSums(share, epilogue));
+  if (epilogue.bias != nullptr) return multiply(amx::BiasedSums(share, epilogue));
+  multiply(amx::PlainSums(share));
 }
 
 }  // namespace tprimat::engine
@@ -253,6 +231,7 @@ template <class C>
 void multiply_share_by_amx(const Bf16Share<C>&) {
   CHECK(false);
 }
+void multiply_share_by_amx(const Bf16Share<bf16>&, const Epilogue<bf16>&) { CHECK(false); }
 }  // namespace tprimat::engine
 #endif
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "ops/cpu/bf16_share.h"
+#include "ops/matmul.h"
 
 namespace tprimat::engine {
 
@@ -8,5 +9,7 @@ namespace tprimat::engine {
 // block that fits its second-level cache; the other one is packed once for all.
 template <class C>
 void multiply_share_by_amx(const Bf16Share<C>& share);
+// The same, and what the epilogue does to the sums.
+void multiply_share_by_amx(const Bf16Share<bf16>& share, const Epilogue<bf16>& epilogue);
 
 }  // namespace tprimat::engine

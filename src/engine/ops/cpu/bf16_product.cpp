@@ -54,9 +54,9 @@ void multiply_tile(const Bf16Share<C>& share, const LeftTile& rows, const bf16* 
 template <class C>
 const bf16* pack_side(const Bf16Share<C>& share, Side side) {
   const Bf16Lines& lines = share.lines(side);
-  return pack_whole(
-      share, side, packed_size(side, lines.count, share.length),
-      [&](const Bf16Part& part, bf16* panels, const PackShare& of) { pack_panels(side, lines, part, panels, of); });
+  return pack_whole(packed_size(side, lines.count, share.length), [&](bf16* panels, const PackShare& of) {
+    pack_panels(side, lines, {0, lines.count, share.begin, share.length}, panels, of);
+  });
 }
 
 // The tile of rows that starts at `row`; `panels` (nullptr: rows as they lie) starts with that of `first_row`.
@@ -113,29 +113,56 @@ void multiply_share(const Bf16Share<C>& share) {
     multiply_by_columns(share);
 }
 
+// The shares of the sum over k, one after the other; finish(share) multiplies the last one.
+template <class C>
+struct Shares {
+  Bf16Lines left, right;
+  int64_t length, step;
+
+  Shares(const MatrixView<const bf16>& a, const MatrixView<const bf16>& b)
+      : left{a.data, a.rows, a.cols, a.row_stride, a.col_stride},
+        right{b.data, b.cols, b.rows, b.col_stride, b.row_stride},
+        length(left.length),
+        step(share_length<C>(length, a.rows * b.cols)) {
+    CHECK(length > 0);
+  }
+};
+
+// Sums of bf16: those of the shares before the last need memory.
+template <class Finish>
+void multiply_and_round(const Shares<bf16>& shares, const MatrixView<bf16>& c, const Finish& finish) {
+  static GrowingBuffer<float> sums;
+  const int64_t length = shares.length, step = shares.step, cols = shares.right.count;
+  float* const so_far = length > step ? sums.at_least(shares.left.count * cols) : nullptr;
+  for (int64_t k = 0; k + step < length; k += step)
+    multiply_share<float>({shares.left, shares.right, k, step, so_far, cols, k > 0 ? so_far : nullptr, cols});
+  const int64_t last = (length - 1) / step * step;
+  finish(Bf16Share<bf16>{shares.left, shares.right, last, length - last, c.data, c.row_stride, so_far, cols});
+}
+
 }  // namespace
 
 template <class C>
 void multiply_bf16(const MatrixView<const bf16>& a, const MatrixView<const bf16>& b, const MatrixView<C>& c,
                    bool accumulate) {
-  const Bf16Lines left{a.data, a.rows, a.cols, a.row_stride, a.col_stride},
-      right{b.data, b.cols, b.rows, b.col_stride, b.row_stride};
-  CHECK(left.length > 0);
-  const int64_t length = left.length, step = share_length<C>(length, c.rows * c.cols);
+  const Shares<C> shares(a, b);
   if constexpr (std::is_same_v<C, float>) {
-    for (int64_t k = 0; k < length; k += step) {
+    for (int64_t k = 0; k < shares.length; k += shares.step) {
       const float* const addend = accumulate || k > 0 ? c.data : nullptr;
-      multiply_share<float>({left, right, k, std::min(step, length - k), c.data, c.row_stride, addend, c.row_stride});
+      multiply_share<float>({shares.left, shares.right, k, std::min(shares.step, shares.length - k), c.data,
+                             c.row_stride, addend, c.row_stride});
     }
   } else {
     CHECK(!accumulate);
-    static GrowingBuffer<float> sums;  // of the shares before the last
-    float* const so_far = length > step ? sums.at_least(c.rows * c.cols) : nullptr;
-    for (int64_t k = 0; k + step < length; k += step)
-      multiply_share<float>({left, right, k, step, so_far, c.cols, k > 0 ? so_far : nullptr, c.cols});
-    const int64_t last = (length - 1) / step * step;
-    multiply_share<bf16>({left, right, last, length - last, c.data, c.row_stride, so_far, c.cols});
+    multiply_and_round(shares, c, [](const Bf16Share<bf16>& last) { multiply_share(last); });
   }
+}
+
+void multiply_bf16(const MatrixView<const bf16>& a, const MatrixView<const bf16>& b, const Epilogue<bf16>& epilogue,
+                   const MatrixView<bf16>& c) {
+  CHECK(has_amx());
+  multiply_and_round(Shares<bf16>(a, b), c,
+                     [&](const Bf16Share<bf16>& last) { multiply_share_by_amx(last, epilogue); });
 }
 
 template void multiply_bf16<float>(const MatrixView<const bf16>&, const MatrixView<const bf16>&,

@@ -11,5 +11,9 @@ namespace tprimat::engine {
 template <class C>
 void multiply_bf16(const MatrixView<const bf16>& a, const MatrixView<const bf16>& b, const MatrixView<C>& c,
                    bool accumulate);
+// c = epilogue(a·b), on a CPU with has_amx(). The width of an activation is a multiple of k_activation_multiple.
+inline constexpr int64_t k_activation_multiple = 32;
+void multiply_bf16(const MatrixView<const bf16>& a, const MatrixView<const bf16>& b, const Epilogue<bf16>& epilogue,
+                   const MatrixView<bf16>& c);
 
 }  // namespace tprimat::engine

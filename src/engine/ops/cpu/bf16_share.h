@@ -32,14 +32,12 @@ struct Bf16Share {
   const Bf16Lines& lines(Side side) const { return side == Side::left ? left : right; }
 };
 
-// All panels of a side, packed by all threads together: pack(part of the lines, panels, share of the work).
-template <class C, class Pack>
-const bf16* pack_whole(const Bf16Share<C>& share, Side side, int64_t size, const Pack& pack) {
+// `size` elements of panels, packed by all threads together: pack(panels, share of the work).
+template <class Pack>
+const bf16* pack_whole(int64_t size, const Pack& pack) {
   bf16* const panels = shared_panels().at_least(size);
   const int64_t parts = k_pieces_per_thread * thread_count();
-  parallel_each(parts, [&](int64_t part) {
-    pack(Bf16Part{0, share.lines(side).count, share.begin, share.length}, panels, PackShare{part, parts});
-  });
+  parallel_each(parts, [&](int64_t part) { pack(panels, PackShare{part, parts}); });
   return panels;
 }
 

@@ -276,9 +276,20 @@ void matmul(const MatrixView<const T>& a, const MatrixView<const T>& b, const Ma
     CHECK(!"oneDNN multiplies floats on every CPU");
 }
 
+// Whether products by AMX do that to their sums.
+template <class T>
+bool fits_amx(const Epilogue<T>& e, int64_t inner, int64_t cols) {
+  const bool is_activation = e.before_gelu != nullptr || e.gelu_input != nullptr || e.swiglu_input != nullptr;
+  const int64_t width = e.swiglu != nullptr ? cols / 2 : cols;
+  return inner > 0 && (!(is_activation || e.swiglu != nullptr) || width % k_activation_multiple == 0);
+}
+
 template <class T>
 void matmul_fused(const MatrixView<const T>& a, const MatrixView<const T>& b, const Epilogue<T>& epilogue,
                   const MatrixView<T>& c) {
+  if constexpr (std::is_same_v<T, bf16>)
+    if (has_amx() && c.rows > 0 && c.cols > 0 && fits_amx(epilogue, a.cols, b.cols))
+      return multiply_bf16(a, b, epilogue, c);
   matmul_fused_from_parts(cpu_ops<T>(), a, b, epilogue, c);
 }
 
@@ -313,7 +324,10 @@ std::map<std::string, std::string> library_versions() {
 
 void set_cpu_ops(OpsByFormat<MatmulOps>& ops) {
   ops.set_fast([]<class T>(MatmulOps<T>& fast) { fast = {matmul, matmul, matmul_fused, matmul_with_row_sums}; });
-  ops.f64 = {reference::matmul, reference::matmul, matmul_fused, matmul_with_row_sums};
+  ops.f64 = {reference::matmul, reference::matmul, reference::matmul_fused, matmul_with_row_sums};
+  if (!has_amx()) return;
+  ops.bfloat16.fused_gelu_multiple = ops.bfloat16.fused_swiglu_multiple = k_activation_multiple;
+  ops.bfloat16.keeps_own_order = true;
 }
 
 }  // namespace tprimat::engine

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <vector>
+
 #include "ops/matmul.h"
 #include "ops/reference/gelu.h"
+#include "ops/reference/swiglu.h"
 
 namespace tprimat::engine::reference {
 
@@ -22,14 +25,15 @@ void matmul(const MatrixView<const T>& a, const MatrixView<const T>& b, const Ma
 template <class T>
 void matmul_fused(const MatrixView<const T>& a, const MatrixView<const T>& b, const Epilogue<T>& e,
                   const MatrixView<T>& c) {
-  using A = Accum<T>;
-  for (int64_t r = 0; r < c.rows; ++r)
-    for (int64_t col = 0; col < c.cols; ++col) {
-      A sum = e.bias != nullptr ? widen(e.bias[col]) : A(0);
-      for (int64_t k = 0; k < a.cols; ++k)
-        sum +=
-            widen(a.data[r * a.row_stride + k * a.col_stride]) * widen(b.data[k * b.row_stride + col * b.col_stride]);
-      const int64_t at = r * c.cols + col;
+  const int64_t rows = c.rows, cols = b.cols;
+  std::vector<T> product(static_cast<size_t>(rows * cols));
+  reference::matmul<T, T>(a, b, matrix(product.data(), rows, cols));
+  if (e.swiglu_input != nullptr) return swiglu_backward({rows, cols}, e.swiglu_input, product.data(), c.data);
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t col = 0; col < cols; ++col) {
+      const int64_t at = r * cols + col;
+      Accum<T> sum = widen(product[static_cast<size_t>(at)]);
+      if (e.bias != nullptr) sum += widen(e.bias[col]);
       if (e.before_gelu != nullptr) {
         e.before_gelu[at] = narrow<T>(sum);
         sum = gelu(sum);
@@ -37,6 +41,7 @@ void matmul_fused(const MatrixView<const T>& a, const MatrixView<const T>& b, co
       if (e.gelu_input != nullptr) sum *= gelu_slope(widen(e.gelu_input[at]));
       c.data[r * c.row_stride + col * c.col_stride] = narrow<T>(sum);
     }
+  if (e.swiglu != nullptr) swiglu_forward({rows, cols / 2}, c.data, e.swiglu);
 }
 
 template <class T>

@@ -1,0 +1,344 @@
+#pragma once
+
+#include <algorithm>
+#include <type_traits>
+
+#include "ops/cpu/amx_tiles.h"
+#include "ops/cpu/bf16_share.h"
+#include "ops/cpu/bf16_vectors.h"
+#include "ops/cpu/transpose16.h"
+#include "ops/matmul.h"
+
+// Where the sums of a product by AMX go, block by block of 32×32: to the result, or through an epilogue. A class has
+//   k_by_turns            whether the columns pass by in turns, 32 of the first half and 32 of the second
+//   prefetch(row, col)    what its rows of the block at (row, col) need
+//   store(SumRows)        some rows of sums, of one block after the other
+#if TPRIMAT_HAS_AVX512_BF16
+namespace tprimat::engine::amx {
+
+// A caller that calls for each row gains from having its vectors where it left them.
+#define TPRIMAT_INLINE_AVX512_BF16 __attribute__((always_inline)) TPRIMAT_AVX512_BF16
+
+// Rows [first, end) of a block of sums that starts at (row, col) of the product.
+struct SumRows {
+  const float* block;
+  int64_t row, col, first, end;
+};
+
+// A line of the result that is not read first goes to memory past the caches where the result exceeds them: an ordinary
+// store reads it before (docs/performance.md).
+template <class C>
+bool streams(const Bf16Share<C>& share) {
+  constexpr int64_t k_large = 512 * 1024;  // bytes
+  return static_cast<const void*>(share.addend) != share.c &&
+         share.left.count * share.c_stride * static_cast<int64_t>(sizeof(C)) > k_large;
+}
+
+inline bool starts_line(const void* memory) { return reinterpret_cast<uintptr_t>(memory) % 64 == 0; }
+
+inline __mmask16 low_half(__mmask32 lanes) { return static_cast<__mmask16>(lanes); }
+inline __mmask16 high_half(__mmask32 lanes) { return static_cast<__mmask16>(lanes >> 16); }
+
+TPRIMAT_INLINE_AVX512_BF16 inline __m512i narrow_both(__m512 low, __m512 high) {
+  return reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(high, low));
+}
+TPRIMAT_INLINE_AVX512_BF16 inline __m512 widen_low(__m512i values) { return widen(_mm512_castsi512_si256(values)); }
+TPRIMAT_INLINE_AVX512_BF16 inline __m512 widen_high(__m512i values) {
+  return widen(_mm512_extracti64x4_epi64(values, 1));
+}
+
+TPRIMAT_INLINE_AVX512_BF16 inline void store_line(bf16* to, __mmask32 present, __m512i values, bool streams) {
+  if (streams && present == ~__mmask32{0} && starts_line(to))
+    _mm512_stream_si512(reinterpret_cast<__m512i*>(to), values);
+  else
+    _mm512_mask_storeu_epi16(to, present, values);
+}
+TPRIMAT_INLINE_AVX512_BF16 inline void store_half(float* to, __mmask16 present, __m512 values, bool streams) {
+  if (streams && present == static_cast<__mmask16>(~0) && starts_line(to))
+    _mm512_stream_ps(to, values);
+  else
+    _mm512_mask_storeu_ps(to, present, values);
+}
+
+template <class C>
+int64_t rows_in_block(const Bf16Share<C>& share, int64_t row) {
+  return std::min(k_panel_lines, share.left.count - row);
+}
+
+// finish(r, present, low, high) for each row r of the block, which are columns [col, col + 32) of the result, with what
+// is to be added to the sums.
+template <class C, class Finish>
+TPRIMAT_INLINE_AVX512_BF16 inline void visit_sums(const Bf16Share<C>& share, const SumRows& rows, int64_t col,
+                                                  const Finish& finish) {
+  const int64_t end = std::min(rows.end, rows_in_block(share, rows.row));
+  const __mmask32 present = first_lanes(share.right.count - col);
+  for (int64_t r = rows.first; r < end; ++r) {
+    const float* const sums = rows.block + r * k_panel_lines;
+    __m512 low = _mm512_loadu_ps(sums), high = _mm512_loadu_ps(sums + k_lanes);
+    if (share.addend != nullptr) {
+      const float* const addend = share.addend + (rows.row + r) * share.addend_stride + col;
+      low = _mm512_add_ps(low, _mm512_maskz_loadu_ps(low_half(present), addend));
+      high = _mm512_add_ps(high, _mm512_maskz_loadu_ps(high_half(present), addend + k_lanes));
+    }
+    finish(r, present, low, high);
+  }
+}
+#define TPRIMAT_FINISH_ROW \
+  [&](int64_t r, __mmask32 present, __m512 low, __m512 high) __attribute__((always_inline)) TPRIMAT_AVX512_BF16
+
+// The lines of a block's rows that begin at `from`, `stride` elements apart.
+template <class T>
+void prefetch_rows(const T* from, int64_t stride, int64_t rows, bool is_written) {
+  for (int64_t r = 0; r < rows; ++r)
+    for (size_t byte = 0; byte < k_panel_lines * sizeof(T); byte += 64) {
+      const char* const line = reinterpret_cast<const char*>(from + r * stride) + byte;
+      if (is_written)
+        __builtin_prefetch(line, 1);
+      else
+        __builtin_prefetch(line);
+    }
+}
+
+// c = sums, rounded to C.
+template <class C>
+class PlainSums {
+ public:
+  static constexpr bool k_by_turns = false;
+  explicit PlainSums(const Bf16Share<C>& share) : share_(share), streams_(streams(share)) {}
+
+  void prefetch(int64_t row, int64_t col) const {
+    const int64_t rows = rows_in_block(share_, row);
+    if (!streams_) prefetch_rows(share_.c + row * share_.c_stride + col, share_.c_stride, rows, true);
+    if (share_.addend == nullptr || static_cast<const void*>(share_.addend) == share_.c) return;
+    prefetch_rows(share_.addend + row * share_.addend_stride + col, share_.addend_stride, rows, false);
+  }
+  TPRIMAT_AVX512_BF16 void store(const SumRows& rows) const {
+    visit_sums(
+        share_, rows, rows.col, TPRIMAT_FINISH_ROW {
+          C* const to = share_.c + (rows.row + r) * share_.c_stride + rows.col;
+          if constexpr (std::is_same_v<C, float>) {
+            store_half(to, low_half(present), low, streams_);
+            store_half(to + k_lanes, high_half(present), high, streams_);
+          } else {
+            store_line(to, present, narrow_both(low, high), streams_);
+          }
+        });
+  }
+
+ private:
+  const Bf16Share<C>& share_;
+  bool streams_;
+};
+
+// s = 1/(1 + e^−z) and 1 − s, which loses nothing where s is close to 1, with a relative error of 7e-5, a thirtieth of
+// bf16's: 2^x = 2^⌊x⌋·p(x − ⌊x⌋), and p of degree 4 interpolates 2^r at Chebyshev's nodes in [0, 1].
+struct SigmoidParts {
+  TPRIMAT_INLINE_AVX512_BF16 explicit SigmoidParts(__m512 z) {
+    constexpr int k_above_floor = 0x09;
+    const __m512 x = _mm512_min_ps(_mm512_set1_ps(126.0f), _mm512_mul_ps(z, _mm512_set1_ps(-k_log2_e)));
+    const __m512 r = _mm512_reduce_ps(x, k_above_floor);
+    __m512 power = _mm512_set1_ps(1.3670309e-2f);
+    for (const float coefficient : {5.1744998e-2f, 0.24160436f, 0.69297292f, 1.0000035f})
+      power = _mm512_fmadd_ps(power, r, _mm512_set1_ps(coefficient));
+    power = _mm512_scalef_ps(power, x);
+    value = _mm512_rcp14_ps(_mm512_add_ps(power, _mm512_set1_ps(1.0f)));
+    rest = _mm512_mul_ps(power, value);
+  }
+  __m512 value, rest;
+};
+
+// The bias of 32 columns, where there is one.
+struct Bias {
+  TPRIMAT_INLINE_AVX512_BF16 Bias(const bf16* bias, int64_t col, __mmask32 present) {
+    low = high = _mm512_setzero_ps();
+    if (bias == nullptr) return;
+    low = widen(bias + col, low_half(present)), high = widen(bias + col + k_lanes, high_half(present));
+  }
+  TPRIMAT_INLINE_AVX512_BF16 __m512i add(__m512 low_sums, __m512 high_sums) const {
+    return narrow_both(_mm512_add_ps(low_sums, low), _mm512_add_ps(high_sums, high));
+  }
+  __m512 low, high;
+};
+
+// c = sums + bias.
+class BiasedSums {
+ public:
+  static constexpr bool k_by_turns = false;
+  BiasedSums(const Bf16Share<bf16>& share, const Epilogue<bf16>& epilogue)
+      : share_(share), bias_(epilogue.bias), streams_(streams(share)) {}
+
+  void prefetch(int64_t row, int64_t col) const {
+    if (!streams_)
+      prefetch_rows(share_.c + row * share_.c_stride + col, share_.c_stride, rows_in_block(share_, row), true);
+  }
+  TPRIMAT_AVX512_BF16 void store(const SumRows& rows) const {
+    const Bias bias(bias_, rows.col, first_lanes(share_.right.count - rows.col));
+    visit_sums(
+        share_, rows, rows.col, TPRIMAT_FINISH_ROW {
+          store_line(share_.c + (rows.row + r) * share_.c_stride + rows.col, present, bias.add(low, high), streams_);
+        });
+  }
+
+ private:
+  const Bf16Share<bf16>& share_;
+  const bf16* bias_;
+  bool streams_;
+};
+
+// What the backward pass of an activation needs lies in the order in which the sums come, without gaps: for 32 rows one
+// block of 32 columns after the other, of these row by row. The place of the block's row r in a matrix of `width`
+// columns.
+inline int64_t kept_place(const Bf16Share<bf16>& share, int64_t width, int64_t row, int64_t col, int64_t r) {
+  return row * width + col * rows_in_block(share, row) + r * k_panel_lines;
+}
+
+// What the sums of an activation or its gradient have in common.
+class ActivationSums {
+ protected:
+  ActivationSums(const Bf16Share<bf16>& share, const Epilogue<bf16>& epilogue, int64_t width)
+      : share_(share), epilogue_(epilogue), width_(width) {}
+  bf16* result(int64_t row, int64_t col) const { return share_.c + row * share_.c_stride + col; }
+  void prefetch_result(int64_t row, int64_t col) const {
+    prefetch_rows(result(row, col), share_.c_stride, rows_in_block(share_, row), true);
+  }
+
+  const Bf16Share<bf16>& share_;
+  const Epilogue<bf16>& epilogue_;
+  int64_t width_;  // of what the activation makes
+};
+
+// before_gelu = sums + bias, c = gelu(before_gelu).
+class GeluSums : public ActivationSums {
+ public:
+  static constexpr bool k_by_turns = false;
+  GeluSums(const Bf16Share<bf16>& share, const Epilogue<bf16>& epilogue)
+      : ActivationSums(share, epilogue, share.right.count) {}
+
+  void prefetch(int64_t row, int64_t col) const { prefetch_result(row, col); }
+  TPRIMAT_AVX512_BF16 void store(const SumRows& rows) const {
+    const Bias bias(epilogue_.bias, rows.col, ~__mmask32{0});
+    visit_sums(
+        share_, rows, rows.col, TPRIMAT_FINISH_ROW {
+          const __m512i before = bias.add(low, high);
+          store_line(epilogue_.before_gelu + kept_place(share_, width_, rows.row, rows.col, r), present, before, true);
+          store_line(result(rows.row + r, rows.col), present,
+                     narrow_both(gelu(widen_low(before)), gelu(widen_high(before))), false);
+        });
+  }
+
+ private:
+  // gelu(z) = z·s(2u), 2u = 2√(2/π)·(z + 0.044715·z³); s is the sigmoid.
+  TPRIMAT_INLINE_AVX512_BF16 static __m512 gelu(__m512 z) {
+    const __m512 inner = _mm512_fmadd_ps(_mm512_mul_ps(z, z), _mm512_set1_ps(0.044715f), _mm512_set1_ps(1.0f));
+    return _mm512_mul_ps(z, SigmoidParts(_mm512_mul_ps(_mm512_mul_ps(z, _mm512_set1_ps(1.5957691216f)), inner)).value);
+  }
+};
+
+// c = sums ⊙ gelu'(gelu_input).
+class GeluGradientSums : public ActivationSums {
+ public:
+  static constexpr bool k_by_turns = false;
+  GeluGradientSums(const Bf16Share<bf16>& share, const Epilogue<bf16>& epilogue)
+      : ActivationSums(share, epilogue, share.right.count) {}
+
+  void prefetch(int64_t row, int64_t col) const { prefetch_result(row, col); }
+  TPRIMAT_AVX512_BF16 void store(const SumRows& rows) const {
+    visit_sums(
+        share_, rows, rows.col, TPRIMAT_FINISH_ROW {
+          const __m512i z =
+              _mm512_loadu_si512(epilogue_.gelu_input + kept_place(share_, width_, rows.row, rows.col, r));
+          store_line(result(rows.row + r, rows.col), present,
+                     narrow_both(_mm512_mul_ps(low, slope(widen_low(z))), _mm512_mul_ps(high, slope(widen_high(z)))),
+                     false);
+        });
+  }
+
+ private:
+  // d gelu/dz = s + z·s·(1 − s)·2u', 2u' = 2√(2/π)·(1 + 3·0.044715·z²)
+  TPRIMAT_INLINE_AVX512_BF16 static __m512 slope(__m512 z) {
+    const __m512 root = _mm512_set1_ps(1.5957691216f), square = _mm512_mul_ps(z, z);
+    const __m512 inner = _mm512_fmadd_ps(square, _mm512_set1_ps(0.044715f), _mm512_set1_ps(1.0f));
+    const SigmoidParts s(_mm512_mul_ps(_mm512_mul_ps(z, root), inner));
+    const __m512 twice_u = _mm512_fmadd_ps(square, _mm512_set1_ps(3 * 0.044715f * 1.5957691216f), root);
+    return _mm512_mul_ps(s.value, _mm512_fmadd_ps(_mm512_mul_ps(z, s.rest), twice_u, _mm512_set1_ps(1.0f)));
+  }
+};
+
+// c = [gate, up] = sums + bias, swiglu = silu(gate)·up. The columns of the sums pass by in turns.
+class SwigluSums : public ActivationSums {
+ public:
+  static constexpr bool k_by_turns = true;
+  SwigluSums(const Bf16Share<bf16>& share, const Epilogue<bf16>& epilogue)
+      : ActivationSums(share, epilogue, share.right.count / 2) {}
+
+  void prefetch(int64_t row, int64_t col) const {
+    if (is_up(col)) prefetch_rows(inner(row, col), width_, rows_in_block(share_, row), true);
+  }
+  TPRIMAT_AVX512_BF16 void store(const SumRows& rows) {
+    const int64_t col = (is_up(rows.col) ? width_ : 0) + inner_column(rows.col);
+    const Bias bias(epilogue_.bias, col, ~__mmask32{0});
+    visit_sums(
+        share_, rows, col, TPRIMAT_FINISH_ROW {
+          const __m512i sums = bias.add(low, high);
+          const int64_t place = 2 * kept_place(share_, width_, rows.row, inner_column(rows.col), r);
+          bf16* const gates = gates_ + r * k_panel_lines;
+          if (!is_up(rows.col)) {
+            store_line(share_.c + place, present, sums, true);
+            return _mm512_store_si512(gates, sums);
+          }
+          store_line(share_.c + place + k_panel_lines, present, sums, true);
+          const __m512i gate = _mm512_load_si512(gates);
+          const __m512 first = _mm512_mul_ps(silu(widen_low(gate)), widen_low(sums)),
+                       second = _mm512_mul_ps(silu(widen_high(gate)), widen_high(sums));
+          store_line(inner(rows.row + r, rows.col), present, narrow_both(first, second), false);
+        });
+  }
+
+ private:
+  TPRIMAT_INLINE_AVX512_BF16 static __m512 silu(__m512 z) { return _mm512_mul_ps(z, SigmoidParts(z).value); }
+  static bool is_up(int64_t col) { return col / k_panel_lines % 2 != 0; }
+  static int64_t inner_column(int64_t col) { return col / (2 * k_panel_lines) * k_panel_lines; }
+  bf16* inner(int64_t row, int64_t col) const { return epilogue_.swiglu + row * width_ + inner_column(col); }
+
+  alignas(64) bf16 gates_[k_panel_lines * k_panel_lines];  // of the block before
+};
+
+// c = [dgate, dup], the gradients of what swiglu_input is, where the sums are that of silu(gate)·up.
+class SwigluGradientSums : public ActivationSums {
+ public:
+  static constexpr bool k_by_turns = false;
+  SwigluGradientSums(const Bf16Share<bf16>& share, const Epilogue<bf16>& epilogue)
+      : ActivationSums(share, epilogue, share.right.count) {}
+
+  void prefetch(int64_t row, int64_t col) const {
+    prefetch_result(row, col);
+    prefetch_result(row, width_ + col);
+  }
+  TPRIMAT_AVX512_BF16 void store(const SumRows& rows) const {
+    visit_sums(
+        share_, rows, rows.col, TPRIMAT_FINISH_ROW {
+          const bf16* const input = epilogue_.swiglu_input + 2 * kept_place(share_, width_, rows.row, rows.col, r);
+          const __m512i gate = _mm512_loadu_si512(input), up = _mm512_loadu_si512(input + k_panel_lines);
+          const Gradients first(widen_low(gate), widen_low(up), low), second(widen_high(gate), widen_high(up), high);
+          bf16* const to = result(rows.row + r, rows.col);
+          store_line(to, present, narrow_both(first.gate, second.gate), false);
+          store_line(to + width_, present, narrow_both(first.up, second.up), false);
+        });
+  }
+
+ private:
+  struct Gradients {
+    TPRIMAT_INLINE_AVX512_BF16 Gradients(__m512 z, __m512 factor, __m512 gradient) {
+      const SigmoidParts s(z);
+      const __m512 slope = _mm512_fmadd_ps(z, s.rest, _mm512_set1_ps(1.0f));
+      gate = _mm512_mul_ps(_mm512_mul_ps(gradient, factor), _mm512_mul_ps(s.value, slope));
+      up = _mm512_mul_ps(gradient, _mm512_mul_ps(z, s.value));
+    }
+    __m512 gate, up;
+  };
+};
+
+#undef TPRIMAT_FINISH_ROW
+#undef TPRIMAT_INLINE_AVX512_BF16
+}  // namespace tprimat::engine::amx
+#endif
