@@ -95,6 +95,7 @@ class BlockPipeline {
       take_sums<0>(), take_sums<1>(), take_sums<2>(), take_sums<3>();
       store_some(k_panel_lines);
     }
+    if constexpr (requires { to_.finish(); }) to_.finish();
     _mm_sfence();  // what was stored past the caches comes before what follows on other threads
   }
 

@@ -13,6 +13,7 @@
 //   k_by_turns            whether the columns pass by in turns, 32 of the first half and 32 of the second
 //   prefetch(row, col)    what its rows of the block at (row, col) need
 //   store(SumRows)        some rows of sums, of one block after the other
+//   finish()              where it has one: after the last block
 #if TPRIMAT_HAS_AVX512_BF16
 namespace tprimat::engine::amx {
 
@@ -212,9 +213,11 @@ class GeluSums : public ActivationSums {
  public:
   static constexpr bool k_by_turns = false;
   GeluSums(const Bf16Share<bf16>& share, const Epilogue<bf16>& epilogue)
-      : ActivationSums(share, epilogue, share.right.count) {}
+      : ActivationSums(share, epilogue, share.right.count), streams_(streams(share)) {}
 
-  void prefetch(int64_t row, int64_t col) const { prefetch_result(row, col); }
+  void prefetch(int64_t row, int64_t col) const {
+    if (!streams_) prefetch_result(row, col);
+  }
   TPRIMAT_AVX512_BF16 void store(const SumRows& rows) const {
     const Bias bias(epilogue_.bias, rows.col, ~__mmask32{0});
     visit_sums(
@@ -232,6 +235,8 @@ class GeluSums : public ActivationSums {
     const __m512 inner = _mm512_fmadd_ps(_mm512_mul_ps(z, z), _mm512_set1_ps(0.044715f), _mm512_set1_ps(1.0f));
     return _mm512_mul_ps(z, SigmoidParts(_mm512_mul_ps(_mm512_mul_ps(z, _mm512_set1_ps(1.5957691216f)), inner)).value);
   }
+
+  bool streams_;
 };
 
 // c = sums ⊙ gelu'(gelu_input).
@@ -264,43 +269,68 @@ class GeluGradientSums : public ActivationSums {
   }
 };
 
-// c = [gate, up] = sums + bias, swiglu = silu(gate)·up. The columns of the sums pass by in turns.
+// c = [gate, up] = sums + bias, swiglu = silu(gate)·up. The columns of the sums pass by in turns. The upper rows of a
+// gate and its up are multiplied while the up is stored, the lower ones while the next gate is: the tile unit has as
+// much work beside it in every block.
 class SwigluSums : public ActivationSums {
  public:
   static constexpr bool k_by_turns = true;
   SwigluSums(const Bf16Share<bf16>& share, const Epilogue<bf16>& epilogue)
-      : ActivationSums(share, epilogue, share.right.count / 2) {}
+      : ActivationSums(share, epilogue, share.right.count / 2), streams_(streams(share)) {}
 
   void prefetch(int64_t row, int64_t col) const {
-    if (is_up(col)) prefetch_rows(inner(row, col), width_, rows_in_block(share_, row), true);
+    if (!streams_ && is_up(col)) prefetch_rows(inner(row, inner_column(col)), width_, rows_in_block(share_, row), true);
   }
   TPRIMAT_AVX512_BF16 void store(const SumRows& rows) {
-    const int64_t col = (is_up(rows.col) ? width_ : 0) + inner_column(rows.col);
-    const Bias bias(epilogue_.bias, col, ~__mmask32{0});
-    visit_sums(
-        share_, rows, col, TPRIMAT_FINISH_ROW {
-          const __m512i sums = bias.add(low, high);
-          const int64_t place = 2 * kept_place(share_, width_, rows.row, inner_column(rows.col), r);
-          bf16* const gates = gates_ + r * k_panel_lines;
-          if (!is_up(rows.col)) {
-            store_line(share_.c + place, present, sums, true);
-            return _mm512_store_si512(gates, sums);
-          }
-          store_line(share_.c + place + k_panel_lines, present, sums, true);
-          const __m512i gate = _mm512_load_si512(gates);
-          const __m512 first = _mm512_mul_ps(silu(widen_low(gate)), widen_low(sums)),
-                       second = _mm512_mul_ps(silu(widen_high(gate)), widen_high(sums));
-          store_line(inner(rows.row + r, rows.col), present, narrow_both(first, second), false);
-        });
+    const int64_t first = rows.first / 2, end = std::min(rows.end, k_panel_lines) / 2;
+    if (is_up(rows.col)) {
+      if (rows.first == 0)
+        pair_ = {rows.row, inner_column(rows.col), rows_in_block(share_, rows.row)}, turn_ = 1 - turn_;
+      keep(rows, width_, k_panel_lines, ups_);
+      multiply(first, end);
+    } else {
+      keep(rows, 0, 0, gates_[1 - turn_]);
+      multiply(k_panel_lines / 2 + first, k_panel_lines / 2 + end);
+    }
   }
+  TPRIMAT_AVX512_BF16 void finish() const { multiply(k_panel_lines / 2, k_panel_lines); }
 
  private:
+  static constexpr int64_t k_block = k_panel_lines * k_panel_lines;
+
+  // Some rows of a gate or an up to c, whose columns begin at `half` and whose lines lie at `line`, and to `kept`.
+  TPRIMAT_INLINE_AVX512_BF16 void keep(const SumRows& rows, int64_t half, int64_t line, bf16* kept) const {
+    const int64_t col = inner_column(rows.col);
+    const Bias bias(epilogue_.bias, half + col, ~__mmask32{0});
+    visit_sums(
+        share_, rows, half + col, TPRIMAT_FINISH_ROW {
+          const __m512i sums = bias.add(low, high);
+          store_line(share_.c + 2 * kept_place(share_, width_, rows.row, col, r) + line, present, sums, true);
+          _mm512_store_si512(kept + r * k_panel_lines, sums);
+        });
+  }
+  TPRIMAT_INLINE_AVX512_BF16 void multiply(int64_t first, int64_t end) const {
+    for (int64_t r = first; r < std::min(end, pair_.rows); ++r) {
+      const __m512i gate = _mm512_load_si512(gates_[turn_] + r * k_panel_lines),
+                    up = _mm512_load_si512(ups_ + r * k_panel_lines);
+      const __m512 low = _mm512_mul_ps(silu(widen_low(gate)), widen_low(up)),
+                   high = _mm512_mul_ps(silu(widen_high(gate)), widen_high(up));
+      store_line(inner(pair_.row + r, pair_.col), ~__mmask32{0}, narrow_both(low, high), streams_);
+    }
+  }
   TPRIMAT_INLINE_AVX512_BF16 static __m512 silu(__m512 z) { return _mm512_mul_ps(z, SigmoidParts(z).value); }
   static bool is_up(int64_t col) { return col / k_panel_lines % 2 != 0; }
   static int64_t inner_column(int64_t col) { return col / (2 * k_panel_lines) * k_panel_lines; }
-  bf16* inner(int64_t row, int64_t col) const { return epilogue_.swiglu + row * width_ + inner_column(col); }
+  bf16* inner(int64_t row, int64_t col) const { return epilogue_.swiglu + row * width_ + col; }
 
-  alignas(64) bf16 gates_[k_panel_lines * k_panel_lines];  // of the block before
+  struct Pair {
+    int64_t row, col, rows;
+  };
+  bool streams_;
+  alignas(64) bf16 gates_[2][k_block];  // of the pair, and of the next
+  alignas(64) bf16 ups_[k_block];
+  Pair pair_{};
+  int64_t turn_ = 0;  // which gates are the pair's
 };
 
 // c = [dgate, dup], the gradients of what swiglu_input is, where the sums are that of silu(gate)·up.
