@@ -153,7 +153,7 @@ class Product {
   }
 
  private:
-  // Panels [line / 32, …) of a side.
+  // `lines` of a side from `line` on, which starts a panel; where columns come by turns, each panel from its half.
   void pack(Side side, int64_t line, int64_t lines, bf16* panels, const PackShare& of = {}) const {
     if (!Sums::k_by_turns || side == Side::left)
       return amx::pack_panels(side, share_.lines(side), {line, lines, share_.begin, share_.length}, panels, of);
@@ -219,8 +219,7 @@ void multiply_share_by_amx(const Bf16Share<bf16>& share, const Epilogue<bf16>& e
   if (epilogue.swiglu_input != nullptr) return multiply(amx::SwigluGradientSums(share, epilogue));
   if (epilogue.before_gelu != nullptr) return multiply(amx::GeluSums(share, epilogue));
   if (epilogue.gelu_input != nullptr) return multiply(amx::GeluGradientSums(share, epilogue));
-  if (epilogue.bias != nullptr) return multiply(amx::BiasedSums(share, epilogue));
-  multiply(amx::PlainSums(share));
+  multiply(amx::PlainSums(share, epilogue.bias));
 }
 
 }  // namespace tprimat::engine

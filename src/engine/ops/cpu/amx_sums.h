@@ -26,12 +26,13 @@ struct SumRows {
   int64_t row, col, first, end;
 };
 
-// A line of the result that is not read first goes to memory past the caches where the result exceeds them: an ordinary
-// store reads it before (docs/performance.md).
+// Whether the lines of the result go to memory past the caches: where the result exceeds them, an ordinary store first
+// reads its line (docs/performance.md). Not where the share has read them, or the next one will.
 template <class C>
 bool streams(const Bf16Share<C>& share) {
   constexpr int64_t k_large = 512 * 1024;  // bytes
-  return static_cast<const void*>(share.addend) != share.c &&
+  const bool is_last = share.begin + share.length == share.left.length;
+  return is_last && static_cast<const void*>(share.addend) != share.c &&
          share.left.count * share.c_stride * static_cast<int64_t>(sizeof(C)) > k_large;
 }
 
@@ -100,37 +101,6 @@ void prefetch_rows(const T* from, int64_t stride, int64_t rows, bool is_written)
     }
 }
 
-// c = sums, rounded to C.
-template <class C>
-class PlainSums {
- public:
-  static constexpr bool k_by_turns = false;
-  explicit PlainSums(const Bf16Share<C>& share) : share_(share), streams_(streams(share)) {}
-
-  void prefetch(int64_t row, int64_t col) const {
-    const int64_t rows = rows_in_block(share_, row);
-    if (!streams_) prefetch_rows(share_.c + row * share_.c_stride + col, share_.c_stride, rows, true);
-    if (share_.addend == nullptr || static_cast<const void*>(share_.addend) == share_.c) return;
-    prefetch_rows(share_.addend + row * share_.addend_stride + col, share_.addend_stride, rows, false);
-  }
-  TPRIMAT_AVX512_BF16 void store(const SumRows& rows) const {
-    visit_sums(
-        share_, rows, rows.col, TPRIMAT_FINISH_ROW {
-          C* const to = share_.c + (rows.row + r) * share_.c_stride + rows.col;
-          if constexpr (std::is_same_v<C, float>) {
-            store_half(to, low_half(present), low, streams_);
-            store_half(to + k_lanes, high_half(present), high, streams_);
-          } else {
-            store_line(to, present, narrow_both(low, high), streams_);
-          }
-        });
-  }
-
- private:
-  const Bf16Share<C>& share_;
-  bool streams_;
-};
-
 // s = 1/(1 + e^−z) and 1 − s, which loses nothing where s is close to 1, with a relative error of 7e-5, a thirtieth of
 // bf16's: 2^x = 2^⌊x⌋·p(x − ⌊x⌋), and p of degree 4 interpolates 2^r at Chebyshev's nodes in [0, 1].
 struct SigmoidParts {
@@ -161,27 +131,36 @@ struct Bias {
   __m512 low, high;
 };
 
-// c = sums + bias.
-class BiasedSums {
+// c = sums, in bf16 + bias, rounded to C.
+template <class C>
+class PlainSums {
  public:
   static constexpr bool k_by_turns = false;
-  BiasedSums(const Bf16Share<bf16>& share, const Epilogue<bf16>& epilogue)
-      : share_(share), bias_(epilogue.bias), streams_(streams(share)) {}
+  explicit PlainSums(const Bf16Share<C>& share, const bf16* bias = nullptr)
+      : share_(share), bias_(bias), streams_(streams(share)) {}
 
   void prefetch(int64_t row, int64_t col) const {
-    if (!streams_)
-      prefetch_rows(share_.c + row * share_.c_stride + col, share_.c_stride, rows_in_block(share_, row), true);
+    const int64_t rows = rows_in_block(share_, row);
+    if (!streams_) prefetch_rows(share_.c + row * share_.c_stride + col, share_.c_stride, rows, true);
+    if (share_.addend == nullptr || static_cast<const void*>(share_.addend) == share_.c) return;
+    prefetch_rows(share_.addend + row * share_.addend_stride + col, share_.addend_stride, rows, false);
   }
   TPRIMAT_AVX512_BF16 void store(const SumRows& rows) const {
     const Bias bias(bias_, rows.col, first_lanes(share_.right.count - rows.col));
     visit_sums(
         share_, rows, rows.col, TPRIMAT_FINISH_ROW {
-          store_line(share_.c + (rows.row + r) * share_.c_stride + rows.col, present, bias.add(low, high), streams_);
+          C* const to = share_.c + (rows.row + r) * share_.c_stride + rows.col;
+          if constexpr (std::is_same_v<C, float>) {
+            store_half(to, low_half(present), low, streams_);
+            store_half(to + k_lanes, high_half(present), high, streams_);
+          } else {
+            store_line(to, present, bias.add(low, high), streams_);
+          }
         });
   }
 
  private:
-  const Bf16Share<bf16>& share_;
+  const Bf16Share<C>& share_;
   const bf16* bias_;
   bool streams_;
 };
@@ -225,7 +204,7 @@ class GeluSums : public ActivationSums {
           const __m512i before = bias.add(low, high);
           store_line(epilogue_.before_gelu + kept_place(share_, width_, rows.row, rows.col, r), present, before, true);
           store_line(result(rows.row + r, rows.col), present,
-                     narrow_both(gelu(widen_low(before)), gelu(widen_high(before))), false);
+                     narrow_both(gelu(widen_low(before)), gelu(widen_high(before))), streams_);
         });
   }
 
