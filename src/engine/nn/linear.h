@@ -42,7 +42,8 @@ class Linear {
   void forward(const Pass<T>& pass, int64_t rows, const T* x, T* y) const;
   // y with the bias, where there is one.
   void forward_with_bias(const Pass<T>& pass, int64_t rows, const T* x, T* y) const;
-  // The same, and activated = gelu(y), or the SwiGLU of y. Not where the plan rounds to fp8.
+  // The same, and activated = gelu(y), or the SwiGLU of y; y perhaps in an order of the device's own. Not where the
+  // plan rounds to fp8.
   void forward_with_gelu(const Pass<T>& pass, int64_t rows, const T* x, T* y, T* activated) const;
   void forward_with_swiglu(const Pass<T>& pass, int64_t rows, const T* x, T* y, T* activated) const;
   // y: rows×outputs. Nothing where there is no bias.

@@ -37,7 +37,7 @@ Mlp<T>::Mlp(const ModelSpec& model, const Plan& plan, const MlpBuffers& buffers,
   CHECK(buffers.up_values.count == rows_ * up_.outputs() && buffers.inner.count == rows_ * width_);
 }
 
-// Where the inner values are found again, it takes what was kept in the order of a matrix.
+// Computing the inner values again reads what was kept as a matrix.
 template <class T>
 bool Mlp<T>::fuses_activation(const Pass<T>& pass) const {
   const auto& ops = pass.ops;

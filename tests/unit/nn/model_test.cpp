@@ -196,23 +196,41 @@ TEST_P(WholeModel, GradientIsThatOfFiniteDifferences) {
   }
 }
 
+template <class T>
+void expect_close_gradients(const Bench<T>& actual, const Bench<double>& expected, double tolerance) {
+  for (const Parameter& parameter : expected.parameters.all()) {
+    SCOPED_TRACE(parameter.name);
+    double error = 0, size = 0;
+    for (int64_t i = 0; i < parameter.count(); ++i) {
+      const auto at = static_cast<size_t>(parameter.offset + i);
+      error += std::pow(static_cast<double>(actual.gradients[at]) - expected.gradients[at], 2);
+      size += std::pow(expected.gradients[at], 2);
+    }
+    EXPECT_GT(size, 0.0);
+    EXPECT_LE(std::sqrt(error), tolerance * std::sqrt(size));
+  }
+}
+
 TEST_P(WholeModel, FloatAgreesWithDoubleTo1e5) {
   for (const int64_t length : {9, 70}) {
     Bench<double> reference(tiny_model(GetParam()), 2, length);
     Bench<float> fast(tiny_model(GetParam()), 2, length);
     const double expected = reference.run(), actual = fast.run();
     EXPECT_NEAR(actual, expected, 1e-5 * expected);
-    for (const Parameter& parameter : reference.parameters.all()) {
-      SCOPED_TRACE(parameter.name);
-      double error = 0, size = 0;
-      for (int64_t i = 0; i < parameter.count(); ++i) {
-        const auto at = static_cast<size_t>(parameter.offset + i);
-        error += std::pow(static_cast<double>(fast.gradients[at]) - reference.gradients[at], 2);
-        size += std::pow(reference.gradients[at], 2);
-      }
-      EXPECT_GT(size, 0.0);
-      EXPECT_LE(std::sqrt(error), 1e-5 * std::sqrt(size));
-    }
+    expect_close_gradients(fast, reference, 1e-5);
+  }
+}
+
+// A processor with AMX takes an activation of this width into its products, unless it is computed again.
+TEST_P(WholeModel, Bf16AgreesWithDouble) {
+  ModelSpec model = tiny_model(GetParam());
+  model.ffn_hidden_size = 64, model.qkv_bias = model.linear_bias = false;
+  Bench<double> reference(model, 2, 37);
+  for (const double expected = reference.run();
+       const Recompute recompute : {Recompute::none, Recompute::selective, Recompute::full}) {
+    Bench<bf16> fast(model, 2, 37, recompute);
+    EXPECT_NEAR(fast.run(), expected, 5e-3 * expected) << static_cast<int>(recompute);
+    expect_close_gradients(fast, reference, 0.1);  // few numbers are mostly rounding errors
   }
 }
 
@@ -256,20 +274,11 @@ TEST_P(WholeModel, FusedActivationsAreTheSameModel) {
     fused.ops.fused_gelu_multiple = fused.ops.fused_swiglu_multiple = 1;
     const double loss = apart.run(2);
     EXPECT_NEAR(fused.run(2, Start::spoiled), loss, 1e-12 * loss);
-    for (const Parameter& parameter : apart.parameters.all()) {
-      SCOPED_TRACE(parameter.name);
-      double error = 0, size = 0;
-      for (int64_t i = 0; i < parameter.count(); ++i) {
-        const auto at = static_cast<size_t>(parameter.offset + i);
-        error += std::pow(fused.gradients[at] - apart.gradients[at], 2);
-        size += std::pow(apart.gradients[at], 2);
-      }
-      EXPECT_LE(std::sqrt(error), 1e-12 * std::sqrt(size));
-    }
+    expect_close_gradients(fused, apart, 1e-12);
   }
 }
 
-// What is computed again has the same bits, and takes less memory.
+// What is computed again has the same bits (but in bf16 by AMX: nn/mlp.h), and takes less memory.
 TEST_P(WholeModel, RecomputationChangesNothing) {
   Bench<float> kept(tiny_model(GetParam()), 3, 65);
   const double loss = kept.run();

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <utility>
 
 #include "op_test.h"
@@ -62,9 +63,27 @@ std::array<Epilogue<T>, 2> epilogues(Activation activation, const T* bias, T* ke
   return {Epilogue<T>{.bias = bias, .before_gelu = kept}, {.gelu_input = kept}};
 }
 
-// Forward with a bias, then backward from what the forward product kept, in whatever order.
+// Numbers that begin on a cache line: only whole lines pass the caches by.
+template <class N>
+class AlignedNumbers {
+ public:
+  explicit AlignedNumbers(int64_t count) : memory_(static_cast<size_t>(count) + k_line / sizeof(N)), count_(count) {}
+  N* data() {
+    void* from = memory_.data();
+    size_t space = memory_.size() * sizeof(N);
+    return static_cast<N*>(std::align(k_line, static_cast<size_t>(count_) * sizeof(N), from, space));
+  }
+  std::vector<N> values() { return {data(), data() + count_}; }
+
+ private:
+  static constexpr size_t k_line = 64;
+  std::vector<N> memory_;
+  int64_t count_;
+};
+
+// Forward, then backward from what the forward product kept, in whatever order.
 template <class T>
-void expect_activation_in_products(Activation activation, const MlpSizes& s) {
+void expect_activation_in_products(Activation activation, const MlpSizes& s, bool has_bias) {
   const bool is_gated = activation == Activation::swiglu;
   const int64_t outputs = is_gated ? 2 * s.width : s.width;
   const auto x = rounded<T>(random_values(s.rows * s.hidden, 1)), dy = rounded<T>(random_values(s.rows * s.hidden, 2)),
@@ -76,14 +95,14 @@ void expect_activation_in_products(Activation activation, const MlpSizes& s) {
   const auto run = [&]<class N>(const auto& matmul_fused, const std::vector<N>& x_n, const std::vector<N>& dy_n,
                                 const std::vector<N>& bias_n, const std::vector<N>& up_n,
                                 const std::vector<N>& down_n) {
-    std::vector<N> kept(static_cast<size_t>(s.rows * outputs)), inner(static_cast<size_t>(s.rows * s.width)),
-        dup(kept.size());
-    const auto [forward, backward] = epilogues(activation, bias_n.data(), kept.data(), inner.data());
+    AlignedNumbers<N> kept(s.rows * outputs), inner(s.rows * s.width), dup(s.rows * outputs);
+    const auto [forward, backward] =
+        epilogues(activation, has_bias ? bias_n.data() : nullptr, kept.data(), inner.data());
     matmul_fused(as_input(x_n, s.rows, s.hidden), transposed(as_input(up_n, outputs, s.hidden)), forward,
                  matrix(is_gated ? kept.data() : inner.data(), s.rows, outputs));
     matmul_fused(as_input(dy_n, s.rows, s.hidden), as_input(down_n, s.hidden, s.width), backward,
                  matrix(dup.data(), s.rows, outputs));
-    return std::pair(inner, dup);
+    return std::pair(inner.values(), dup.values());
   };
   const auto [inner, dup] = run(reference::matmul_fused<double>, x, dy, bias, up, down);
   const auto [inner_t, dup_t] = run(cpu_ops<T>().matmul_fused, narrowed<T>(x), narrowed<T>(dy), narrowed<T>(bias),
@@ -110,18 +129,42 @@ TYPED_TEST(FusedMatmul, MakesTheGradientsOfAWeightAndItsBias) {
   }
 }
 
-// Rows that fill no panel, sums in one share and in two, results below and above the size that passes the caches by.
+// Results that pass the caches by, written and added to.
+TEST(LargeProduct, MatchesReference) {
+  constexpr int64_t rows = 520, cols = 544, inputs = 40;
+  const auto x = rounded<bf16>(random_values(rows * inputs, 1)), w = rounded<bf16>(random_values(inputs * cols, 2));
+  const auto x_t = narrowed<bf16>(x), w_t = narrowed<bf16>(w);
+  std::vector<double> expected(rows * cols);
+  AlignedNumbers<float> sums(rows * cols);
+  AlignedNumbers<bf16> rounded_sums(rows * cols);
+  const auto left = as_input(x_t, rows, inputs), right = as_input(w_t, inputs, cols);
+  for (const bool accumulate : {false, true}) {
+    reference::matmul<double, double>(as_input(x, rows, inputs), as_input(w, inputs, cols),
+                                      matrix(expected.data(), rows, cols), accumulate);
+    cpu_ops<bf16>().matmul_wide(left, right, matrix(sums.data(), rows, cols), accumulate);
+    if (!accumulate) {
+      cpu_ops<bf16>().matmul(left, right, matrix(rounded_sums.data(), rows, cols), false);
+      expect_close(widened(rounded_sums.values()), expected, tolerance_of<bf16>());
+    }
+    expect_close(widened(sums.values()), expected, tolerance_of<float>());
+  }
+}
+
+// Rows that fill no panel, columns in several parts, sums in two shares, results below and above the size that passes
+// the caches by.
 TEST(FusedActivation, MatchesReference) {
   const OpTable<bf16>& ops = cpu_ops<bf16>();
   if (ops.fused_swiglu_multiple == 0) GTEST_SKIP() << "needs a CPU with AMX, whose products take activations in";
   for (const auto& [activation, multiple] : {std::pair(Activation::gelu, ops.fused_gelu_multiple),
                                              std::pair(Activation::swiglu, ops.fused_swiglu_multiple)}) {
-    for (const MlpSizes& s : {MlpSizes{45, 70, 3 * multiple}, MlpSizes{64, 32, multiple},
-                              MlpSizes{300, 96, 64 * multiple}, MlpSizes{33, 4200, 2 * multiple}}) {
-      SCOPED_TRACE(testing::Message() << static_cast<int>(activation) << ": " << s.rows << " rows, " << s.hidden
-                                      << " × " << s.width);
-      expect_activation_in_products<bf16>(activation, s);
-    }
+    for (const MlpSizes& s :
+         {MlpSizes{45, 70, 3 * multiple}, MlpSizes{64, 32, multiple}, MlpSizes{300, 96, 64 * multiple},
+          MlpSizes{230, 4096, 3 * multiple}, MlpSizes{33, 4200, 2 * multiple}})
+      for (const bool has_bias : {true, false}) {
+        SCOPED_TRACE(testing::Message() << static_cast<int>(activation) << ": " << s.rows << " rows, " << s.hidden
+                                        << " × " << s.width << (has_bias ? ", bias" : ""));
+        expect_activation_in_products<bf16>(activation, s, has_bias);
+      }
   }
 }
 

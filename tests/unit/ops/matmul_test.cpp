@@ -80,7 +80,7 @@ TEST(MatmulTest, MatchesReference) {
   }
 }
 
-// Wide results are written in blocks of columns, except in the last case.
+// Rows of the result that lie far apart.
 template <class C>
 void compare_far_rows(const MatmulCase& c, bool accumulate) {
   constexpr int64_t k_stride = 9000;
@@ -104,7 +104,7 @@ TEST(MatmulTest, RowsOfTheResultFarApart) {
   compare_far_rows<bf16>({140, 130, 4096}, false);  // rows of the left side are packed
   compare_far_rows<bf16>({160, 130, 4000}, false);  // they stay as they lie
   compare_far_rows<float>({416, 400, 992}, true);
-  compare_far_rows<float>({70, 60, 2080}, true);  // few columns, several shares
+  compare_far_rows<float>({70, 60, 2080}, true);  // several shares
 }
 
 TEST(GradientTest, Matmul) {

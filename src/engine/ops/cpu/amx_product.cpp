@@ -19,7 +19,7 @@ constexpr int64_t k_block_size = 512 * 1024, k_longest_block = 512;
 // Elements of the columns that pass by one panel of rows after the other.
 constexpr int64_t k_columns_size = 384 * 1024;
 
-// Two at least; an even number, so that none is torn from the one whose turn comes with it.
+// Two at least, and an even number: a block never separates a gate's panel from its up's.
 int64_t whole_panels(int64_t lines) {
   constexpr int64_t k_pair = 2 * k_panel_lines;
   return std::max(lines / k_pair, int64_t{1}) * k_pair;

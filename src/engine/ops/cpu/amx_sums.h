@@ -17,7 +17,7 @@
 #if TPRIMAT_HAS_AVX512_BF16
 namespace tprimat::engine::amx {
 
-// A caller that calls for each row gains from having its vectors where it left them.
+// Inlined: a call per row between the instructions of tiles costs as much as the row's work.
 #define TPRIMAT_INLINE_AVX512_BF16 __attribute__((always_inline)) TPRIMAT_AVX512_BF16
 
 // Rows [first, end) of a block of sums that starts at (row, col) of the product.
@@ -26,14 +26,19 @@ struct SumRows {
   int64_t row, col, first, end;
 };
 
-// Whether the lines of the result go to memory past the caches: where the result exceeds them, an ordinary store first
-// reads its line (docs/performance.md). Not where the share has read them, or the next one will.
+// Lines of a large result go to memory past the caches: an ordinary store first reads a line that no cache holds
+// (docs/performance.md).
+inline bool is_large(int64_t bytes) {
+  constexpr int64_t k_large = 512 * 1024;
+  return bytes > k_large;
+}
+
+// Not where the share has read the lines, or the next one will.
 template <class C>
 bool streams(const Bf16Share<C>& share) {
-  constexpr int64_t k_large = 512 * 1024;  // bytes
   const bool is_last = share.begin + share.length == share.left.length;
   return is_last && static_cast<const void*>(share.addend) != share.c &&
-         share.left.count * share.c_stride * static_cast<int64_t>(sizeof(C)) > k_large;
+         is_large(share.left.count * share.c_stride * static_cast<int64_t>(sizeof(C)));
 }
 
 inline bool starts_line(const void* memory) { return reinterpret_cast<uintptr_t>(memory) % 64 == 0; }
@@ -172,7 +177,8 @@ inline int64_t kept_place(const Bf16Share<bf16>& share, int64_t width, int64_t r
   return row * width + col * rows_in_block(share, row) + r * k_panel_lines;
 }
 
-// What the sums of an activation or its gradient have in common.
+// What the sums of an activation or its gradient have in common. What is kept for the backward pass always goes past
+// the caches; a gradient never does, as the next products read it.
 class ActivationSums {
  protected:
   ActivationSums(const Bf16Share<bf16>& share, const Epilogue<bf16>& epilogue, int64_t width)
@@ -255,7 +261,8 @@ class SwigluSums : public ActivationSums {
  public:
   static constexpr bool k_by_turns = true;
   SwigluSums(const Bf16Share<bf16>& share, const Epilogue<bf16>& epilogue)
-      : ActivationSums(share, epilogue, share.right.count / 2), streams_(streams(share)) {}
+      : ActivationSums(share, epilogue, share.right.count / 2),
+        streams_(is_large(share.left.count * width_ * static_cast<int64_t>(sizeof(bf16)))) {}
 
   void prefetch(int64_t row, int64_t col) const {
     if (!streams_ && is_up(col)) prefetch_rows(inner(row, inner_column(col)), width_, rows_in_block(share_, row), true);

@@ -113,7 +113,7 @@ void multiply_share(const Bf16Share<C>& share) {
     multiply_by_columns(share);
 }
 
-// The shares of the sum over k, one after the other; finish(share) multiplies the last one.
+// How the sum over k is divided.
 template <class C>
 struct Shares {
   Bf16Lines left, right;
@@ -128,12 +128,17 @@ struct Shares {
   }
 };
 
-// Sums of bf16: those of the shares before the last need memory.
+// Of the shares before the last, where the whole is rounded.
+GrowingBuffer<float>& sums_so_far() {
+  static GrowingBuffer<float> sums;
+  return sums;
+}
+
+// finish(share) makes the last share, with what the others gave.
 template <class Finish>
 void multiply_and_round(const Shares<bf16>& shares, const MatrixView<bf16>& c, const Finish& finish) {
-  static GrowingBuffer<float> sums;
   const int64_t length = shares.length, step = shares.step, cols = shares.right.count;
-  float* const so_far = length > step ? sums.at_least(shares.left.count * cols) : nullptr;
+  float* const so_far = length > step ? sums_so_far().at_least(shares.left.count * cols) : nullptr;
   for (int64_t k = 0; k + step < length; k += step)
     multiply_share<float>({shares.left, shares.right, k, step, so_far, cols, k > 0 ? so_far : nullptr, cols});
   const int64_t last = (length - 1) / step * step;
@@ -158,9 +163,18 @@ void multiply_bf16(const MatrixView<const bf16>& a, const MatrixView<const bf16>
   }
 }
 
+bool can_multiply_by_amx(const Epilogue<bf16>& e, int64_t cols) {
+  const bool is_gradient = e.gelu_input != nullptr || e.swiglu_input != nullptr;
+  CHECK(!is_gradient || e.bias == nullptr);
+  if (e.swiglu != nullptr) return cols % (2 * k_activation_multiple) == 0;
+  return (e.before_gelu == nullptr && !is_gradient) || cols % k_activation_multiple == 0;
+}
+
 void multiply_bf16(const MatrixView<const bf16>& a, const MatrixView<const bf16>& b, const Epilogue<bf16>& epilogue,
                    const MatrixView<bf16>& c) {
-  CHECK(has_amx());
+  CHECK(has_amx() && can_multiply_by_amx(epilogue, b.cols));
+  CHECK(a.cols == b.rows && a.rows == c.rows && c.cols == (epilogue.swiglu_input != nullptr ? 2 : 1) * b.cols);
+  CHECK(c.col_stride == 1 && (c.row_stride == c.cols || c.rows == 1));
   multiply_and_round(Shares<bf16>(a, b), c,
                      [&](const Bf16Share<bf16>& last) { multiply_share_by_amx(last, epilogue); });
 }

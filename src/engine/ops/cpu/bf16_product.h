@@ -11,8 +11,9 @@ namespace tprimat::engine {
 template <class C>
 void multiply_bf16(const MatrixView<const bf16>& a, const MatrixView<const bf16>& b, const MatrixView<C>& c,
                    bool accumulate);
-// c = epilogue(a·b), on a CPU with has_amx(). The width of an activation is a multiple of k_activation_multiple.
+// c = epilogue(a·b), on a CPU with has_amx(), where the width of an activation is a multiple of k_activation_multiple.
 inline constexpr int64_t k_activation_multiple = 32;
+bool can_multiply_by_amx(const Epilogue<bf16>& epilogue, int64_t cols);
 void multiply_bf16(const MatrixView<const bf16>& a, const MatrixView<const bf16>& b, const Epilogue<bf16>& epilogue,
                    const MatrixView<bf16>& c);
 

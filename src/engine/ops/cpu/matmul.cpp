@@ -276,19 +276,11 @@ void matmul(const MatrixView<const T>& a, const MatrixView<const T>& b, const Ma
     CHECK(!"oneDNN multiplies floats on every CPU");
 }
 
-// Whether products by AMX do that to their sums.
-template <class T>
-bool fits_amx(const Epilogue<T>& e, int64_t inner, int64_t cols) {
-  const bool is_activation = e.before_gelu != nullptr || e.gelu_input != nullptr || e.swiglu_input != nullptr;
-  const int64_t width = e.swiglu != nullptr ? cols / 2 : cols;
-  return inner > 0 && (!(is_activation || e.swiglu != nullptr) || width % k_activation_multiple == 0);
-}
-
 template <class T>
 void matmul_fused(const MatrixView<const T>& a, const MatrixView<const T>& b, const Epilogue<T>& epilogue,
                   const MatrixView<T>& c) {
   if constexpr (std::is_same_v<T, bf16>)
-    if (has_amx() && c.rows > 0 && c.cols > 0 && fits_amx(epilogue, a.cols, b.cols))
+    if (has_amx() && a.cols > 0 && c.rows > 0 && c.cols > 0 && can_multiply_by_amx(epilogue, b.cols))
       return multiply_bf16(a, b, epilogue, c);
   matmul_fused_from_parts(cpu_ops<T>(), a, b, epilogue, c);
 }

@@ -84,7 +84,8 @@ void matmul_with_row_sums(const MatrixView<const T>& a, const MatrixView<const T
 
 void set_ops(OpsByFormat<MatmulOps>& ops) {
   ops.set_fast([]<class T>(MatmulOps<T>& fast) {
-    fast = {matmul<T, T>, matmul<T, float>, matmul_fused<T>, matmul_with_row_sums<T>, 1};
+    fast = {matmul<T, T>, matmul<T, float>, matmul_fused<T>, matmul_with_row_sums<T>};
+    fast.fused_gelu_multiple = 1;
   });
 }
 
