@@ -177,8 +177,8 @@ inline int64_t kept_place(const Bf16Share<bf16>& share, int64_t width, int64_t r
   return row * width + col * rows_in_block(share, row) + r * k_panel_lines;
 }
 
-// What the sums of an activation or its gradient have in common. What is kept for the backward pass always goes past
-// the caches; a gradient never does, as the next products read it.
+// What the sums of an activation or its gradient have in common. What is kept for the backward pass goes past the
+// caches however small it is.
 class ActivationSums {
  protected:
   ActivationSums(const Bf16Share<bf16>& share, const Epilogue<bf16>& epilogue, int64_t width)
@@ -229,9 +229,11 @@ class GeluGradientSums : public ActivationSums {
  public:
   static constexpr bool k_by_turns = false;
   GeluGradientSums(const Bf16Share<bf16>& share, const Epilogue<bf16>& epilogue)
-      : ActivationSums(share, epilogue, share.right.count) {}
+      : ActivationSums(share, epilogue, share.right.count), streams_(streams(share)) {}
 
-  void prefetch(int64_t row, int64_t col) const { prefetch_result(row, col); }
+  void prefetch(int64_t row, int64_t col) const {
+    if (!streams_) prefetch_result(row, col);
+  }
   TPRIMAT_AVX512_BF16 void store(const SumRows& rows) const {
     visit_sums(
         share_, rows, rows.col, TPRIMAT_FINISH_ROW {
@@ -239,7 +241,7 @@ class GeluGradientSums : public ActivationSums {
               _mm512_loadu_si512(epilogue_.gelu_input + kept_place(share_, width_, rows.row, rows.col, r));
           store_line(result(rows.row + r, rows.col), present,
                      narrow_both(_mm512_mul_ps(low, slope(widen_low(z))), _mm512_mul_ps(high, slope(widen_high(z)))),
-                     false);
+                     streams_);
         });
   }
 
@@ -252,6 +254,8 @@ class GeluGradientSums : public ActivationSums {
     const __m512 twice_u = _mm512_fmadd_ps(square, _mm512_set1_ps(3 * 0.044715f * 1.5957691216f), root);
     return _mm512_mul_ps(s.value, _mm512_fmadd_ps(_mm512_mul_ps(z, s.rest), twice_u, _mm512_set1_ps(1.0f)));
   }
+
+  bool streams_;
 };
 
 // c = [gate, up] = sums + bias, swiglu = silu(gate)·up. The columns of the sums pass by in turns. The upper rows of a
@@ -324,9 +328,10 @@ class SwigluGradientSums : public ActivationSums {
  public:
   static constexpr bool k_by_turns = false;
   SwigluGradientSums(const Bf16Share<bf16>& share, const Epilogue<bf16>& epilogue)
-      : ActivationSums(share, epilogue, share.right.count) {}
+      : ActivationSums(share, epilogue, share.right.count), streams_(streams(share)) {}
 
   void prefetch(int64_t row, int64_t col) const {
+    if (streams_) return;
     prefetch_result(row, col);
     prefetch_result(row, width_ + col);
   }
@@ -337,8 +342,8 @@ class SwigluGradientSums : public ActivationSums {
           const __m512i gate = _mm512_loadu_si512(input), up = _mm512_loadu_si512(input + k_panel_lines);
           const Gradients first(widen_low(gate), widen_low(up), low), second(widen_high(gate), widen_high(up), high);
           bf16* const to = result(rows.row + r, rows.col);
-          store_line(to, present, narrow_both(first.gate, second.gate), false);
-          store_line(to + width_, present, narrow_both(first.up, second.up), false);
+          store_line(to, present, narrow_both(first.gate, second.gate), streams_);
+          store_line(to + width_, present, narrow_both(first.up, second.up), streams_);
         });
   }
 
@@ -352,6 +357,8 @@ class SwigluGradientSums : public ActivationSums {
     }
     __m512 gate, up;
   };
+
+  bool streams_;
 };
 
 #undef TPRIMAT_FINISH_ROW
