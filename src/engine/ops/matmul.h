@@ -39,8 +39,7 @@ struct Epilogue {
   T* before_gelu = nullptr;       // where it is given: before_gelu = a·b + bias, c = gelu(before_gelu)
   const T* gelu_input = nullptr;  // c = (a·b) ⊙ gelu'(gelu_input)
   T* swiglu = nullptr;            // rows × cols/2: c = [gate, up] = a·b + bias, swiglu = silu(gate) ⊙ up
-  // rows × 2·cols, as c: c = [dgate, dup], the gradients of swiglu_input = [gate, up] where a·b is that of
-  // silu(gate) ⊙ up
+  // rows × 2·cols, as is c: swiglu_input = [gate, up], c = [dgate, dup]; a·b is the gradient of silu(gate) ⊙ up
   const T* swiglu_input = nullptr;
 };
 
@@ -67,9 +66,9 @@ struct MatmulOps {
   // c = a·b, or c += a·b; row_sums[r] += Σ_k a[r,k]. With a = dyᵀ: the gradients of a weight and of its bias.
   void (*matmul_with_row_sums)(const MatrixView<const T>& a, const MatrixView<const T>& b,
                                const MatrixView<Accum<T>>& c, bool accumulate, Accum<T>* row_sums);
-  // An activation belongs into the products around it where this divides its width; 0: nowhere. A GPU has the gelu
-  // there, a processor with AMX both in bf16. Elsewhere a processor adds the bias where it takes the gelu, which visits
-  // memory as often and rounds once less.
+  // An activation is fused into the products around it if its width is a multiple of this; 0: never. A GPU fuses the
+  // gelu only, a processor with AMX both, in bf16. Otherwise a processor adds the bias in the same pass over memory as
+  // the gelu, which costs no further pass and one rounding less than adding it in the product.
   int64_t fused_gelu_multiple = 0, fused_swiglu_multiple = 0;
   bool keeps_own_order = false;  // of what is kept before an activation: only the backward product reads it
 };

@@ -33,7 +33,8 @@ inline bool is_large(int64_t bytes) {
   return bytes > k_large;
 }
 
-// Not where the share has read the lines, or the next one will.
+// Whether a share's result goes past the caches: where it is large, and neither this share adds to what c holds nor a
+// later one reads these sums.
 template <class C>
 bool streams(const Bf16Share<C>& share) {
   const bool is_last = share.begin + share.length == share.left.length;
@@ -72,8 +73,8 @@ int64_t rows_in_block(const Bf16Share<C>& share, int64_t row) {
   return std::min(k_panel_lines, share.left.count - row);
 }
 
-// finish(r, present, low, high) for each row r of the block, which are columns [col, col + 32) of the result, with what
-// is to be added to the sums.
+// Calls finish(r, present, low, high) for each of `rows` that the result has: r counts within the block, low and high
+// are its sums for columns [col, col + 32) of the result, the addend included, and `present` the columns that exist.
 template <class C, class Finish>
 TPRIMAT_INLINE_AVX512_BF16 inline void visit_sums(const Bf16Share<C>& share, const SumRows& rows, int64_t col,
                                                   const Finish& finish) {
@@ -136,7 +137,7 @@ struct Bias {
   __m512 low, high;
 };
 
-// c = sums, in bf16 + bias, rounded to C.
+// c = sums; where C is bf16, c = sums + bias, rounded.
 template <class C>
 class PlainSums {
  public:
