@@ -37,12 +37,11 @@ Mlp<T>::Mlp(const ModelSpec& model, const Plan& plan, const MlpBuffers& buffers,
   CHECK(buffers.up_values.count == rows_ * up_.outputs() && buffers.inner.count == rows_ * width_);
 }
 
-// Computing the inner values again reads what was kept as a matrix.
 template <class T>
 bool Mlp<T>::fuses_activation(const Pass<T>& pass) const {
   const auto& ops = pass.ops;
   const int64_t multiple = kind_ == MlpKind::swiglu ? ops.fused_swiglu_multiple : ops.fused_gelu_multiple;
-  return multiple > 0 && width_ % multiple == 0 && !rounds_to_fp8_ && (inner_is_kept_ || !ops.keeps_own_order);
+  return multiple > 0 && width_ % multiple == 0 && !rounds_to_fp8_;
 }
 
 // What is to be added to `up_values_` before the gelu: where that is fused, they have the bias.
@@ -54,6 +53,11 @@ const T* Mlp<T>::bias_to_come(const Pass<T>& pass) const {
 template <class T>
 void Mlp<T>::activate(const Pass<T>& pass) const {
   const OpTimer timer(pass.clock, "mlp activation forward", memory_work<T>(rows_, up_.outputs() + width_, 1));
+  const bool is_fused = fuses_activation(pass);
+  if (is_fused && kind_ == MlpKind::swiglu && pass.ops.swiglu_of_kept != nullptr)
+    return pass.ops.swiglu_of_kept({rows_, width_}, pass.at(buffers_.up_values), pass.at(buffers_.inner));
+  if (is_fused && kind_ == MlpKind::gelu && pass.ops.gelu_of_kept != nullptr)
+    return pass.ops.gelu_of_kept({rows_, width_}, pass.at(buffers_.up_values), pass.at(buffers_.inner));
   if (kind_ == MlpKind::swiglu)
     pass.ops.swiglu_forward({rows_, width_}, pass.at(buffers_.up_values), pass.at(buffers_.inner));
   else

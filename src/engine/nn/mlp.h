@@ -7,9 +7,7 @@
 namespace tprimat::engine {
 
 // SwiGLU: gate and up in one product, silu(gate)·up, down. GELU: up, gelu, down. Where a device fuses the activation,
-// it takes place in the products of up (forward) and down (backward), unless their inputs are rounded to fp8, or the
-// inner values are to be computed again from what the device keeps in an order of its own: in bf16 by AMX, `recompute:
-// selective` therefore rounds at other points than `none` and `full`.
+// it takes place in the products of up (forward) and down (backward), unless their inputs are rounded to fp8.
 template <class T>
 class Mlp {
  public:

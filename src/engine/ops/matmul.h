@@ -5,6 +5,8 @@
 #include <string>
 
 #include "device/element.h"
+#include "ops/gelu.h"
+#include "ops/swiglu.h"
 #include "spec/names.h"
 
 namespace tprimat::engine {
@@ -32,7 +34,7 @@ MatrixView<T> transposed(const MatrixView<T>& m) {
 // What a product does to its result before it is stored, which spares reading it again. Vectors are indexed by the
 // product's column; matrices are row-major, rows×cols of the product, without gaps. gelu as in ops/gelu.h, silu as in
 // ops/swiglu.h. One of the last four at most. What a forward product keeps for the backward one, in before_gelu or in
-// the c of a swiglu, may be in an order of the device's own: MatmulOps::keeps_own_order.
+// the c of a swiglu, may be in an order of the device's own: MatmulOps::swiglu_of_kept.
 template <class T>
 struct Epilogue {
   const T* bias = nullptr;        // added to every row; not together with gelu_input or swiglu_input
@@ -70,7 +72,10 @@ struct MatmulOps {
   // gelu only, a processor with AMX both, in bf16. Otherwise a processor adds the bias in the same pass over memory as
   // the gelu, which costs no further pass and one rounding less than adding it in the product.
   int64_t fused_gelu_multiple = 0, fused_swiglu_multiple = 0;
-  bool keeps_own_order = false;  // of what is kept before an activation: only the backward product reads it
+  // The activation again from what a fused forward product kept, where that is in an order of the device's own; null:
+  // it is a matrix as others, biased.
+  void (*swiglu_of_kept)(const SwigluShape&, const T* kept, T* y) = nullptr;
+  void (*gelu_of_kept)(const GeluShape&, const T* kept, T* y) = nullptr;
 };
 
 // What multiplies numbers of this precision here: "own, AMX", "own, AVX512-BF16", "own, AVX-512", "own, AVX2",

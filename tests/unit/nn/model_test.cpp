@@ -221,7 +221,7 @@ TEST_P(WholeModel, FloatAgreesWithDoubleTo1e5) {
   }
 }
 
-// A processor with AMX takes an activation of this width into its products, unless it is computed again.
+// A processor with AMX takes an activation of this width into its products.
 TEST_P(WholeModel, Bf16AgreesWithDouble) {
   ModelSpec model = tiny_model(GetParam());
   model.ffn_hidden_size = 64, model.qkv_bias = model.linear_bias = false;
@@ -278,7 +278,7 @@ TEST_P(WholeModel, FusedActivationsAreTheSameModel) {
   }
 }
 
-// What is computed again has the same bits (but in bf16 by AMX: nn/mlp.h), and takes less memory.
+// What is computed again has the same bits, and takes less memory.
 TEST_P(WholeModel, RecomputationChangesNothing) {
   Bench<float> kept(tiny_model(GetParam()), 3, 65);
   const double loss = kept.run();

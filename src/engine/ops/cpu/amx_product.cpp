@@ -222,6 +222,16 @@ void multiply_share_by_amx(const Bf16Share<bf16>& share, const Epilogue<bf16>& e
   multiply(amx::PlainSums(share, epilogue.bias));
 }
 
+void activate_kept_by_amx(bool is_gated, const ActivationRows& of, const bf16* kept, bf16* y) {
+  parallel_each(amx::panel_count(of.rows), [&](int64_t panel) {
+    const int64_t row = panel * k_panel_lines, rows = std::min(k_panel_lines, of.rows - row), at = row * of.width;
+    if (is_gated)
+      amx::swiglu_of_kept(kept + 2 * at, rows, of.width, y + at);
+    else
+      amx::gelu_of_kept(kept + at, rows, of.width, y + at);
+  });
+}
+
 }  // namespace tprimat::engine
 
 #else
@@ -232,6 +242,7 @@ void multiply_share_by_amx(const Bf16Share<C>&) {
   CHECK(false);
 }
 void multiply_share_by_amx(const Bf16Share<bf16>&, const Epilogue<bf16>&) { CHECK(false); }
+void activate_kept_by_amx(bool, const ActivationRows&, const bf16*, bf16*) { CHECK(false); }
 }  // namespace tprimat::engine
 #endif
 

@@ -124,6 +124,21 @@ struct SigmoidParts {
   __m512 value, rest;
 };
 
+TPRIMAT_INLINE_AVX512_BF16 inline __m512 silu(__m512 z) { return _mm512_mul_ps(z, SigmoidParts(z).value); }
+// gelu(z) = z·s(2u), 2u = 2√(2/π)·(z + 0.044715·z³); s is the sigmoid.
+TPRIMAT_INLINE_AVX512_BF16 inline __m512 gelu(__m512 z) {
+  const __m512 inner = _mm512_fmadd_ps(_mm512_mul_ps(z, z), _mm512_set1_ps(0.044715f), _mm512_set1_ps(1.0f));
+  return _mm512_mul_ps(z, SigmoidParts(_mm512_mul_ps(_mm512_mul_ps(z, _mm512_set1_ps(1.5957691216f)), inner)).value);
+}
+// Of 32 numbers.
+TPRIMAT_INLINE_AVX512_BF16 inline __m512i swiglu_line(__m512i gate, __m512i up) {
+  return narrow_both(_mm512_mul_ps(silu(widen_low(gate)), widen_low(up)),
+                     _mm512_mul_ps(silu(widen_high(gate)), widen_high(up)));
+}
+TPRIMAT_INLINE_AVX512_BF16 inline __m512i gelu_line(__m512i z) {
+  return narrow_both(gelu(widen_low(z)), gelu(widen_high(z)));
+}
+
 // The bias of 32 columns, where there is one.
 struct Bias {
   TPRIMAT_INLINE_AVX512_BF16 Bias(const bf16* bias, int64_t col, __mmask32 present) {
@@ -210,18 +225,11 @@ class GeluSums : public ActivationSums {
         share_, rows, rows.col, TPRIMAT_FINISH_ROW {
           const __m512i before = bias.add(low, high);
           store_line(epilogue_.before_gelu + kept_place(share_, width_, rows.row, rows.col, r), present, before, true);
-          store_line(result(rows.row + r, rows.col), present,
-                     narrow_both(gelu(widen_low(before)), gelu(widen_high(before))), streams_);
+          store_line(result(rows.row + r, rows.col), present, gelu_line(before), streams_);
         });
   }
 
  private:
-  // gelu(z) = z·s(2u), 2u = 2√(2/π)·(z + 0.044715·z³); s is the sigmoid.
-  TPRIMAT_INLINE_AVX512_BF16 static __m512 gelu(__m512 z) {
-    const __m512 inner = _mm512_fmadd_ps(_mm512_mul_ps(z, z), _mm512_set1_ps(0.044715f), _mm512_set1_ps(1.0f));
-    return _mm512_mul_ps(z, SigmoidParts(_mm512_mul_ps(_mm512_mul_ps(z, _mm512_set1_ps(1.5957691216f)), inner)).value);
-  }
-
   bool streams_;
 };
 
@@ -304,12 +312,9 @@ class SwigluSums : public ActivationSums {
     for (int64_t r = first; r < std::min(end, pair_.rows); ++r) {
       const __m512i gate = _mm512_load_si512(gates_[turn_] + r * k_panel_lines),
                     up = _mm512_load_si512(ups_ + r * k_panel_lines);
-      const __m512 low = _mm512_mul_ps(silu(widen_low(gate)), widen_low(up)),
-                   high = _mm512_mul_ps(silu(widen_high(gate)), widen_high(up));
-      store_line(inner(pair_.row + r, pair_.col), ~__mmask32{0}, narrow_both(low, high), streams_);
+      store_line(inner(pair_.row + r, pair_.col), ~__mmask32{0}, swiglu_line(gate, up), streams_);
     }
   }
-  TPRIMAT_INLINE_AVX512_BF16 static __m512 silu(__m512 z) { return _mm512_mul_ps(z, SigmoidParts(z).value); }
   static bool is_up(int64_t col) { return col / k_panel_lines % 2 != 0; }
   static int64_t inner_column(int64_t col) { return col / (2 * k_panel_lines) * k_panel_lines; }
   bf16* inner(int64_t row, int64_t col) const { return epilogue_.swiglu + row * width_ + col; }
@@ -361,6 +366,22 @@ class SwigluGradientSums : public ActivationSums {
 
   bool streams_;
 };
+
+// Up to 32 rows of an activation, again from what its product kept of them.
+TPRIMAT_AVX512_BF16 inline void swiglu_of_kept(const bf16* kept, int64_t rows, int64_t width, bf16* y) {
+  for (int64_t col = 0; col < width; col += k_panel_lines)
+    for (int64_t r = 0; r < rows; ++r) {
+      const bf16* const lines = kept + 2 * (col * rows + r * k_panel_lines);
+      const __m512i gate = _mm512_loadu_si512(lines), up = _mm512_loadu_si512(lines + k_panel_lines);
+      store_line(y + r * width + col, ~__mmask32{0}, swiglu_line(gate, up), false);
+    }
+}
+TPRIMAT_AVX512_BF16 inline void gelu_of_kept(const bf16* kept, int64_t rows, int64_t width, bf16* y) {
+  for (int64_t col = 0; col < width; col += k_panel_lines)
+    for (int64_t r = 0; r < rows; ++r)
+      store_line(y + r * width + col, ~__mmask32{0},
+                 gelu_line(_mm512_loadu_si512(kept + col * rows + r * k_panel_lines)), false);
+}
 
 #undef TPRIMAT_FINISH_ROW
 #undef TPRIMAT_INLINE_AVX512_BF16

@@ -11,6 +11,7 @@
 #include "base/printable.h"
 #include "device/openmp.h"
 #include "device/parallel.h"
+#include "ops/cpu/amx_product.h"
 #include "ops/cpu/amx_tiles.h"
 #include "ops/cpu/bf16_panels.h"
 #include "ops/cpu/bf16_product.h"
@@ -319,7 +320,12 @@ void set_cpu_ops(OpsByFormat<MatmulOps>& ops) {
   ops.f64 = {reference::matmul, reference::matmul, reference::matmul_fused, matmul_with_row_sums};
   if (!has_amx()) return;
   ops.bfloat16.fused_gelu_multiple = ops.bfloat16.fused_swiglu_multiple = k_activation_multiple;
-  ops.bfloat16.keeps_own_order = true;
+  ops.bfloat16.swiglu_of_kept = [](const SwigluShape& s, const bf16* kept, bf16* y) {
+    activate_kept_by_amx(true, {s.rows, s.width}, kept, y);
+  };
+  ops.bfloat16.gelu_of_kept = [](const GeluShape& s, const bf16* kept, bf16* y) {
+    activate_kept_by_amx(false, {s.rows, s.width}, kept, y);
+  };
 }
 
 }  // namespace tprimat::engine
