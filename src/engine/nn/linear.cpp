@@ -145,15 +145,10 @@ void Linear<T>::forward_with_bias(const Pass<T>& pass, int64_t rows, const T* x,
 }
 
 template <class T>
-void Linear<T>::forward_with_gelu(const Pass<T>& pass, int64_t rows, const T* x, T* y, T* activated) const {
+void Linear<T>::forward_through(const Pass<T>& pass, int64_t rows, const T* x, Epilogue<T> activation, T* y) const {
   CHECK(!rounds_to_fp8());
-  multiply(pass, rows, x, {bias(pass), y}, activated);
-}
-
-template <class T>
-void Linear<T>::forward_with_swiglu(const Pass<T>& pass, int64_t rows, const T* x, T* y, T* activated) const {
-  CHECK(!rounds_to_fp8());
-  multiply(pass, rows, x, {.bias = bias(pass), .swiglu = activated}, y);
+  activation.bias = bias(pass);
+  multiply(pass, rows, x, activation, y);
 }
 
 template <class T>
@@ -219,21 +214,11 @@ void Linear<T>::backward_with_bias(const Pass<T>& pass, int64_t rows, const T* x
 }
 
 template <class T>
-void Linear<T>::backward_through_gelu(const Pass<T>& pass, int64_t rows, const Inputs& inputs, const T* dy,
-                                      T* dx) const {
+void Linear<T>::backward_through(const Pass<T>& pass, const T* x, const MatrixView<const T>& dy,
+                                 const Epilogue<T>& activation, const MatrixView<T>& dx) const {
   CHECK(!rounds_to_fp8());
-  const auto gradient = matrix(dy, rows, outputs_);
-  find_weight_gradient(pass, rows, inputs.x, gradient, BiasGradient::apart);
-  find_input_gradient(pass, gradient, {.gelu_input = inputs.before}, matrix(dx, rows, inputs_));
-}
-
-template <class T>
-void Linear<T>::backward_through_swiglu(const Pass<T>& pass, int64_t rows, const Inputs& inputs, const T* dy,
-                                        T* dx) const {
-  CHECK(!rounds_to_fp8());
-  const auto gradient = matrix(dy, rows, outputs_);
-  find_weight_gradient(pass, rows, inputs.x, gradient, BiasGradient::apart);
-  find_input_gradient(pass, gradient, {.swiglu_input = inputs.before}, matrix(dx, rows, 2 * inputs_));
+  find_weight_gradient(pass, dy.rows, x, dy, BiasGradient::apart);
+  find_input_gradient(pass, dy, activation, dx);
 }
 
 template class Linear<float>;

@@ -42,10 +42,9 @@ class Linear {
   void forward(const Pass<T>& pass, int64_t rows, const T* x, T* y) const;
   // y with the bias, where there is one.
   void forward_with_bias(const Pass<T>& pass, int64_t rows, const T* x, T* y) const;
-  // The same, and activated = gelu(y), or the SwiGLU of y; y perhaps in an order of the device's own. Not where the
-  // plan rounds to fp8.
-  void forward_with_gelu(const Pass<T>& pass, int64_t rows, const T* x, T* y, T* activated) const;
-  void forward_with_swiglu(const Pass<T>& pass, int64_t rows, const T* x, T* y, T* activated) const;
+  // The product, its bias and an activation (`before_gelu` or `swiglu` of the epilogue). Not where the plan rounds to
+  // fp8.
+  void forward_through(const Pass<T>& pass, int64_t rows, const T* x, Epilogue<T> activation, T* y) const;
   // y: rows×outputs. Nothing where there is no bias.
   void add_bias_to(const Pass<T>& pass, int64_t rows, T* y) const;
   void add_bias_gradient(const Pass<T>& pass, int64_t rows, const T* dy) const;
@@ -53,12 +52,10 @@ class Linear {
   void backward(const Pass<T>& pass, int64_t rows, const T* x, const T* dy, T* dx) const;
   // Adds to the gradient of the bias besides, where there is one.
   void backward_with_bias(const Pass<T>& pass, int64_t rows, const T* x, const T* dy, T* dx) const;
-  struct Inputs {
-    const T *before, *x;  // x = gelu(before), or the SwiGLU of it
-  };
-  // dx is the gradient of what is before the activation. Not where the plan rounds to fp8.
-  void backward_through_gelu(const Pass<T>& pass, int64_t rows, const Inputs& inputs, const T* dy, T* dx) const;
-  void backward_through_swiglu(const Pass<T>& pass, int64_t rows, const Inputs& inputs, const T* dy, T* dx) const;
+  // dx is the gradient of what is before the activation that gave x (`gelu_input` or `swiglu_input` of the epilogue).
+  // Not where the plan rounds to fp8.
+  void backward_through(const Pass<T>& pass, const T* x, const MatrixView<const T>& dy, const Epilogue<T>& activation,
+                        const MatrixView<T>& dx) const;
 
  private:
   enum class Transposed { no, yes, both };

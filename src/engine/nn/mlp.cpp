@@ -53,12 +53,10 @@ const T* Mlp<T>::bias_to_come(const Pass<T>& pass) const {
 template <class T>
 void Mlp<T>::activate(const Pass<T>& pass) const {
   const OpTimer timer(pass.clock, "mlp activation forward", memory_work<T>(rows_, up_.outputs() + width_, 1));
-  const bool is_fused = fuses_activation(pass);
-  if (is_fused && kind_ == MlpKind::swiglu && pass.ops.swiglu_of_kept != nullptr)
-    return pass.ops.swiglu_of_kept({rows_, width_}, pass.at(buffers_.up_values), pass.at(buffers_.inner));
-  if (is_fused && kind_ == MlpKind::gelu && pass.ops.gelu_of_kept != nullptr)
-    return pass.ops.gelu_of_kept({rows_, width_}, pass.at(buffers_.up_values), pass.at(buffers_.inner));
-  if (kind_ == MlpKind::swiglu)
+  const bool is_gated = kind_ == MlpKind::swiglu;
+  if (fuses_activation(pass) && pass.ops.activate_kept != nullptr)
+    return pass.ops.activate_kept(is_gated, {rows_, width_}, pass.at(buffers_.up_values), pass.at(buffers_.inner));
+  if (is_gated)
     pass.ops.swiglu_forward({rows_, width_}, pass.at(buffers_.up_values), pass.at(buffers_.inner));
   else
     pass.ops.bias_gelu_forward({rows_, width_}, pass.at(buffers_.up_values), bias_to_come(pass),
@@ -81,9 +79,9 @@ void Mlp<T>::forward(const Pass<T>& pass, const T* x, T* y) const {
   const bool is_gated = kind_ == MlpKind::swiglu;
   if (fuses_activation(pass)) {
     if (is_gated)
-      up_.forward_with_swiglu(pass, rows_, x, up, inner);
+      up_.forward_through(pass, rows_, x, {.swiglu = inner}, up);
     else
-      up_.forward_with_gelu(pass, rows_, x, up, inner);
+      up_.forward_through(pass, rows_, x, {.before_gelu = up}, inner);
   } else {
     if (is_gated)
       up_.forward_with_bias(pass, rows_, x, up);
@@ -100,10 +98,11 @@ void Mlp<T>::backward(const Pass<T>& pass, const SharedBuffers& shared, const T*
   if (!inner_is_kept_) activate(pass);
   const T* const inner = pass.at(buffers_.inner);
   const bool is_gated = kind_ == MlpKind::swiglu, is_fused = fuses_activation(pass);
-  if (is_fused && is_gated) {
-    down_.backward_through_swiglu(pass, rows_, {pass.at(buffers_.up_values), inner}, dy, dup);
-  } else if (is_fused) {
-    down_.backward_through_gelu(pass, rows_, {pass.at(buffers_.up_values), inner}, dy, dup);
+  if (is_fused) {
+    Epilogue<T> activation;
+    (is_gated ? activation.swiglu_input : activation.gelu_input) = pass.at(buffers_.up_values);
+    down_.backward_through(pass, inner, matrix(dy, rows_, down_.outputs()), activation,
+                           matrix(dup, rows_, up_.outputs()));
   } else {
     down_.backward(pass, rows_, inner, dy, dinner);
     activate_backward(pass, dinner, dup);

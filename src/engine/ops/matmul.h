@@ -5,8 +5,6 @@
 #include <string>
 
 #include "device/element.h"
-#include "ops/gelu.h"
-#include "ops/swiglu.h"
 #include "spec/names.h"
 
 namespace tprimat::engine {
@@ -34,7 +32,7 @@ MatrixView<T> transposed(const MatrixView<T>& m) {
 // What a product does to its result before it is stored, which spares reading it again. Vectors are indexed by the
 // product's column; matrices are row-major, rows×cols of the product, without gaps. gelu as in ops/gelu.h, silu as in
 // ops/swiglu.h. One of the last four at most. What a forward product keeps for the backward one, in before_gelu or in
-// the c of a swiglu, may be in an order of the device's own: MatmulOps::swiglu_of_kept.
+// the c of a swiglu, may be in an order of the device's own: MatmulOps::activate_kept.
 template <class T>
 struct Epilogue {
   const T* bias = nullptr;        // added to every row; not together with gelu_input or swiglu_input
@@ -43,6 +41,11 @@ struct Epilogue {
   T* swiglu = nullptr;            // rows × cols/2: c = [gate, up] = a·b + bias, swiglu = silu(gate) ⊙ up
   // rows × 2·cols, as is c: swiglu_input = [gate, up], c = [dgate, dup]; a·b is the gradient of silu(gate) ⊙ up
   const T* swiglu_input = nullptr;
+};
+
+// Of what an activation makes: tokens, and the inner width of the MLP.
+struct KeptShape {
+  int64_t rows, width;
 };
 
 template <class T>
@@ -72,10 +75,9 @@ struct MatmulOps {
   // gelu only, a processor with AMX both, in bf16. Otherwise a processor adds the bias in the same pass over memory as
   // the gelu, which costs no further pass and one rounding less than adding it in the product.
   int64_t fused_gelu_multiple = 0, fused_swiglu_multiple = 0;
-  // The activation again from what a fused forward product kept, where that is in an order of the device's own; null:
-  // it is a matrix as others, biased.
-  void (*swiglu_of_kept)(const SwigluShape&, const T* kept, T* y) = nullptr;
-  void (*gelu_of_kept)(const GeluShape&, const T* kept, T* y) = nullptr;
+  // y, rows×width: the activation again from what a fused forward product kept, where that is in an order of the
+  // device's own; null: it is a matrix as others, with its bias.
+  void (*activate_kept)(bool is_gated, const KeptShape&, const T* kept, T* y) = nullptr;
 };
 
 // What multiplies numbers of this precision here: "own, AMX", "own, AVX512-BF16", "own, AVX-512", "own, AVX2",

@@ -222,7 +222,7 @@ void multiply_share_by_amx(const Bf16Share<bf16>& share, const Epilogue<bf16>& e
   multiply(amx::PlainSums(share, epilogue.bias));
 }
 
-void activate_kept_by_amx(bool is_gated, const ActivationRows& of, const bf16* kept, bf16* y) {
+void activate_kept_by_amx(bool is_gated, const KeptShape& of, const bf16* kept, bf16* y) {
   parallel_each(amx::panel_count(of.rows), [&](int64_t panel) {
     const int64_t row = panel * k_panel_lines, rows = std::min(k_panel_lines, of.rows - row), at = row * of.width;
     if (is_gated)
@@ -242,7 +242,7 @@ void multiply_share_by_amx(const Bf16Share<C>&) {
   CHECK(false);
 }
 void multiply_share_by_amx(const Bf16Share<bf16>&, const Epilogue<bf16>&) { CHECK(false); }
-void activate_kept_by_amx(bool, const ActivationRows&, const bf16*, bf16*) { CHECK(false); }
+void activate_kept_by_amx(bool, const KeptShape&, const bf16*, bf16*) { CHECK(false); }
 }  // namespace tprimat::engine
 #endif
 

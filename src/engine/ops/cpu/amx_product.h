@@ -13,9 +13,6 @@ void multiply_share_by_amx(const Bf16Share<C>& share);
 void multiply_share_by_amx(const Bf16Share<bf16>& share, const Epilogue<bf16>& epilogue);
 
 // y, rows×width: the activation again, with the same bits, from what its product kept.
-struct ActivationRows {
-  int64_t rows, width;
-};
-void activate_kept_by_amx(bool is_gated, const ActivationRows& of, const bf16* kept, bf16* y);
+void activate_kept_by_amx(bool is_gated, const KeptShape& of, const bf16* kept, bf16* y);
 
 }  // namespace tprimat::engine

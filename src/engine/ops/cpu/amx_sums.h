@@ -198,7 +198,7 @@ inline int64_t kept_place(const Bf16Share<bf16>& share, int64_t width, int64_t r
 class ActivationSums {
  protected:
   ActivationSums(const Bf16Share<bf16>& share, const Epilogue<bf16>& epilogue, int64_t width)
-      : share_(share), epilogue_(epilogue), width_(width) {}
+      : share_(share), epilogue_(epilogue), width_(width), streams_(streams(share)) {}
   bf16* result(int64_t row, int64_t col) const { return share_.c + row * share_.c_stride + col; }
   void prefetch_result(int64_t row, int64_t col) const {
     prefetch_rows(result(row, col), share_.c_stride, rows_in_block(share_, row), true);
@@ -207,6 +207,7 @@ class ActivationSums {
   const Bf16Share<bf16>& share_;
   const Epilogue<bf16>& epilogue_;
   int64_t width_;  // of what the activation makes
+  bool streams_;
 };
 
 // before_gelu = sums + bias, c = gelu(before_gelu).
@@ -214,7 +215,7 @@ class GeluSums : public ActivationSums {
  public:
   static constexpr bool k_by_turns = false;
   GeluSums(const Bf16Share<bf16>& share, const Epilogue<bf16>& epilogue)
-      : ActivationSums(share, epilogue, share.right.count), streams_(streams(share)) {}
+      : ActivationSums(share, epilogue, share.right.count) {}
 
   void prefetch(int64_t row, int64_t col) const {
     if (!streams_) prefetch_result(row, col);
@@ -228,9 +229,6 @@ class GeluSums : public ActivationSums {
           store_line(result(rows.row + r, rows.col), present, gelu_line(before), streams_);
         });
   }
-
- private:
-  bool streams_;
 };
 
 // c = sums ⊙ gelu'(gelu_input).
@@ -238,7 +236,7 @@ class GeluGradientSums : public ActivationSums {
  public:
   static constexpr bool k_by_turns = false;
   GeluGradientSums(const Bf16Share<bf16>& share, const Epilogue<bf16>& epilogue)
-      : ActivationSums(share, epilogue, share.right.count), streams_(streams(share)) {}
+      : ActivationSums(share, epilogue, share.right.count) {}
 
   void prefetch(int64_t row, int64_t col) const {
     if (!streams_) prefetch_result(row, col);
@@ -263,8 +261,6 @@ class GeluGradientSums : public ActivationSums {
     const __m512 twice_u = _mm512_fmadd_ps(square, _mm512_set1_ps(3 * 0.044715f * 1.5957691216f), root);
     return _mm512_mul_ps(s.value, _mm512_fmadd_ps(_mm512_mul_ps(z, s.rest), twice_u, _mm512_set1_ps(1.0f)));
   }
-
-  bool streams_;
 };
 
 // c = [gate, up] = sums + bias, swiglu = silu(gate)·up. The columns of the sums pass by in turns. The upper rows of a
@@ -274,8 +270,9 @@ class SwigluSums : public ActivationSums {
  public:
   static constexpr bool k_by_turns = true;
   SwigluSums(const Bf16Share<bf16>& share, const Epilogue<bf16>& epilogue)
-      : ActivationSums(share, epilogue, share.right.count / 2),
-        streams_(is_large(share.left.count * width_ * static_cast<int64_t>(sizeof(bf16)))) {}
+      : ActivationSums(share, epilogue, share.right.count / 2) {
+    streams_ = is_large(share.left.count * width_ * static_cast<int64_t>(sizeof(bf16)));  // not c, but half as much
+  }
 
   void prefetch(int64_t row, int64_t col) const {
     if (!streams_ && is_up(col)) prefetch_rows(inner(row, inner_column(col)), width_, rows_in_block(share_, row), true);
@@ -322,7 +319,6 @@ class SwigluSums : public ActivationSums {
   struct Pair {
     int64_t row, col, rows;
   };
-  bool streams_;
   alignas(64) bf16 gates_[2][k_block];  // of the pair, and of the next
   alignas(64) bf16 ups_[k_block];
   Pair pair_{};
@@ -334,7 +330,7 @@ class SwigluGradientSums : public ActivationSums {
  public:
   static constexpr bool k_by_turns = false;
   SwigluGradientSums(const Bf16Share<bf16>& share, const Epilogue<bf16>& epilogue)
-      : ActivationSums(share, epilogue, share.right.count), streams_(streams(share)) {}
+      : ActivationSums(share, epilogue, share.right.count) {}
 
   void prefetch(int64_t row, int64_t col) const {
     if (streams_) return;
@@ -363,8 +359,6 @@ class SwigluGradientSums : public ActivationSums {
     }
     __m512 gate, up;
   };
-
-  bool streams_;
 };
 
 // Up to 32 rows of an activation, again from what its product kept of them.

@@ -320,12 +320,7 @@ void set_cpu_ops(OpsByFormat<MatmulOps>& ops) {
   ops.f64 = {reference::matmul, reference::matmul, reference::matmul_fused, matmul_with_row_sums};
   if (!has_amx()) return;
   ops.bfloat16.fused_gelu_multiple = ops.bfloat16.fused_swiglu_multiple = k_activation_multiple;
-  ops.bfloat16.swiglu_of_kept = [](const SwigluShape& s, const bf16* kept, bf16* y) {
-    activate_kept_by_amx(true, {s.rows, s.width}, kept, y);
-  };
-  ops.bfloat16.gelu_of_kept = [](const GeluShape& s, const bf16* kept, bf16* y) {
-    activate_kept_by_amx(false, {s.rows, s.width}, kept, y);
-  };
+  ops.bfloat16.activate_kept = activate_kept_by_amx;
 }
 
 }  // namespace tprimat::engine
