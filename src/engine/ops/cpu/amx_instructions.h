@@ -29,6 +29,26 @@ inline void add_product() {
   asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(Sum), "i"(Left), "i"(Right));
 }
 
+// Past the first-level cache, which keeps what it holds.
+template <int Tile>
+inline void stream_tile(const void* from, int64_t row_bytes) {
+  asm volatile("tileloaddt1 (%0,%1,1), %%tmm%c2" ::"r"(from), "r"(row_bytes), "i"(Tile) : "memory");
+}
+
+// The operands of 2×2 tiles of sums over one step. Those of one side come past the first-level cache.
+template <Side Streaming>
+inline void load_streaming_step(const LeftPanel& left, const LeftPanel& right) {
+  if constexpr (Streaming == Side::left) {
+    stream_tile<4>(left.first, left.row_bytes), load_tile<6>(right.first, right.row_bytes);
+    load_tile<7>(right.first + right.to_second, right.row_bytes);
+    stream_tile<5>(left.first + left.to_second, left.row_bytes);
+  } else {
+    load_tile<4>(left.first, left.row_bytes), stream_tile<6>(right.first, right.row_bytes);
+    stream_tile<7>(right.first + right.to_second, right.row_bytes);
+    load_tile<5>(left.first + left.to_second, left.row_bytes);
+  }
+}
+
 inline void load_step(const LeftPanel& left, const LeftPanel& right) {
   load_tile<4>(left.first, left.row_bytes), load_tile<6>(right.first, right.row_bytes);
   load_tile<7>(right.first + right.to_second, right.row_bytes);

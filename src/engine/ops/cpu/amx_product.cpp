@@ -16,7 +16,9 @@ using amx::k_panel_lines;
 // Measured on Intel Xeons with 48 KB of first-level and 2 MB of second-level cache (docs/performance.md).
 // A block, which a thread packs at a time: elements and lines.
 constexpr int64_t k_block_size = 512 * 1024, k_longest_block = 512;
-// Elements of the columns that pass by one panel of rows after the other.
+// Steps of a panel that the first-level cache holds beside what streams by.
+constexpr int64_t k_part_steps = 16;
+// Elements of the columns that stay in the second-level cache while panels of rows pass by.
 constexpr int64_t k_columns_size = 384 * 1024;
 
 // Two at least, and an even number: a block never separates a gate's panel from its up's.
@@ -51,48 +53,73 @@ struct Panels {
   }
 };
 
-// 32 rows and 32 columns. The columns pass by, out of the second-level cache, while the rows are reused; where those
-// are larger than the first-level cache, both stream.
+// Brings a panel to the second-level cache while `blocks` others are multiplied, some lines with each step.
+class PanelFetch {
+ public:
+  PanelFetch(const amx::LeftPanel& panel, bool is_packed, int64_t steps, int64_t blocks)
+      : run_(reinterpret_cast<const char*>(panel.first)),
+        lines_of_run_(is_packed ? k_panel_lines * steps : steps),
+        to_next_run_(panel.row_bytes),
+        some_((k_panel_lines + blocks - 1) / blocks) {}
+  void fetch_some() {
+    for (int64_t i = 0; i < some_; ++i) {
+      asm volatile("prefetcht1 (%0)" ::"r"(run_ + line_ * k_line_bytes));
+      if (++line_ == lines_of_run_) run_ += to_next_run_, line_ = 0;
+    }
+  }
+
+ private:
+  static constexpr int64_t k_line_bytes = 64;
+  const char* run_;  // of lines that lie side by side
+  int64_t lines_of_run_, to_next_run_, some_, line_ = 0;
+};
+
+// 32 rows and 32 columns over some steps, and what comes to the second-level cache meanwhile.
 struct PanelPair {
   amx::LeftPanel rows, columns;
   int64_t steps;
-  const bf16* next;  // the columns after these
-
-  // The columns that are loaded two steps after `step`.
-  amx::LeftPanel later(int64_t step) const {
-    constexpr int64_t k_ahead = 2;
-    amx::LeftPanel panel = columns;
-    const int64_t at = step + k_ahead;
-    panel.first =
-        at < steps ? panel.first + at * panel.to_next : next + std::min(at - steps, steps - 1) * panel.to_next;
-    return panel;
-  }
+  PanelFetch& next;
+};
+// Where the sums of a block's earlier steps are, and where its sums go if later steps follow. nullptr: there are none.
+struct Carried {
+  const float* before;
+  float* after;
 };
 
 // Blocks of 32×32 sums one after the other. The sums of one stay in the registers until the next has begun, and go to
-// their place while it goes on.
-template <class Sums>
+// their place while it goes on. Panels of the `Streaming` side come out of the second-level cache each time.
+template <class Sums, Side Streaming>
 class BlockPipeline {
  public:
   explicit BlockPipeline(const Sums& to) : to_(to) {}
 
   // Of the block at (row, col).
-  void multiply(const PanelPair& panels, int64_t row, int64_t col) {
-    to_.prefetch(row, col);
-    add_first_step(panels);
+  void multiply(const PanelPair& panels, int64_t row, int64_t col, const Carried& carried) {
+    if (carried.after == nullptr) to_.prefetch(row, col);
+    amx::load_streaming_step<Streaming>(panels.rows, panels.columns);
+    change_sums<0>(carried.before), amx::add_product<0, 4, 6>();
+    change_sums<1>(carried.before), amx::add_product<1, 4, 7>();
+    change_sums<2>(carried.before), amx::add_product<2, 5, 6>();
+    change_sums<3>(carried.before), amx::add_product<3, 5, 7>();
+    panels.next.fetch_some();
+    if (to_take_ == sums_) start_storing();
+    to_take_ = carried.after == nullptr ? sums_ : carried.after, row_ = row, col_ = col;
     const int64_t steps = panels.steps, rows = steps > 1 ? (k_panel_lines + steps - 2) / (steps - 1) : k_panel_lines;
     amx::LeftPanel left = panels.rows, right = panels.columns;
     for (int64_t step = 1; step < steps; ++step) {
       left.first += left.to_next, right.first += right.to_next;
-      amx::add_step(left, right, panels.later(step));
+      amx::load_streaming_step<Streaming>(left, right);
+      panels.next.fetch_some();
+      amx::add_product<0, 4, 6>(), amx::add_product<1, 4, 7>();
+      amx::add_product<2, 5, 6>(), amx::add_product<3, 5, 7>();
       store_some(rows);
     }
     store_some(k_panel_lines);
-    row_ = row, col_ = col, stored_ = 0;
   }
   void finish() {
-    if (stored_ < k_panel_lines) {
+    if (to_take_ != nullptr) {
       take_sums<0>(), take_sums<1>(), take_sums<2>(), take_sums<3>();
+      start_storing();
       store_some(k_panel_lines);
     }
     if constexpr (requires { to_.finish(); }) to_.finish();
@@ -100,34 +127,34 @@ class BlockPipeline {
   }
 
  private:
-  // The tile unit does not wait for the sums of the block before, which are stored between the products.
-  void add_first_step(const PanelPair& panels) {
-    amx::load_step(panels.rows, panels.columns);
-    const amx::LeftPanel later = panels.later(0);
-    change_sums<0>(), amx::add_product<0, 4, 6>(), amx::prefetch_lines<0>(later);
-    change_sums<1>(), amx::add_product<1, 4, 7>(), amx::prefetch_lines<1>(later);
-    change_sums<2>(), amx::add_product<2, 5, 6>(), amx::prefetch_lines<2>(later);
-    change_sums<3>(), amx::add_product<3, 5, 7>(), amx::prefetch_lines<3>(later);
-  }
+  static constexpr int64_t k_row = k_panel_lines * static_cast<int64_t>(sizeof(float));
+  template <int Tile>
+  static constexpr int64_t k_place = Tile / 2 * amx::k_tile_lines * k_panel_lines + Tile % 2 * amx::k_tile_lines;
   template <int Tile>
   void take_sums() {
-    constexpr int64_t k_row = k_panel_lines * static_cast<int64_t>(sizeof(float));
-    amx::store_tile<Tile>(sums_ + Tile / 2 * amx::k_tile_lines * k_panel_lines + Tile % 2 * amx::k_tile_lines, k_row);
+    amx::store_tile<Tile>(to_take_ + k_place<Tile>, k_row);
   }
+  // The tile unit does not wait for the sums of the block before, which are stored between the products.
   template <int Tile>
-  void change_sums() {
-    if (stored_ < k_panel_lines) take_sums<Tile>();
-    amx::clear_tile<Tile>();
+  void change_sums(const float* before) {
+    if (to_take_ != nullptr) take_sums<Tile>();
+    if (before != nullptr)
+      amx::load_tile<Tile>(before + k_place<Tile>, k_row);
+    else
+      amx::clear_tile<Tile>();
   }
-  // Further rows of the block before.
+  void start_storing() { done_row_ = row_, done_col_ = col_, stored_ = 0; }
+  // Further rows of the block that is done.
   void store_some(int64_t rows) {
-    if (stored_ < k_panel_lines) to_.store({sums_, row_, col_, stored_, stored_ + rows});
+    if (stored_ < k_panel_lines) to_.store({sums_, done_row_, done_col_, stored_, stored_ + rows});
     stored_ += rows;
   }
 
   Sums to_;
   alignas(64) float sums_[k_panel_lines * k_panel_lines];
-  int64_t row_ = 0, col_ = 0, stored_ = k_panel_lines;  // of the block before
+  float* to_take_ = nullptr;                                      // where the sums in the registers go
+  int64_t row_ = 0, col_ = 0;                                     // their block
+  int64_t done_row_ = 0, done_col_ = 0, stored_ = k_panel_lines;  // that of sums_, and how many of its rows are stored
 };
 
 // The whole product of a share, whose sums go where a `Sums` (amx_sums.h) puts them.
@@ -137,7 +164,7 @@ class Product {
   Product(const Bf16Share<C>& share, const Sums& sums) : share_(share), sums_(sums) {}
 
   void multiply() const {
-    const bool by_rows = share_.left.count >= share_.right.count;
+    const bool by_rows = !Sums::k_by_turns && share_.left.count >= share_.right.count;
     const Side own = by_rows ? Side::left : Side::right, shared = by_rows ? Side::right : Side::left;
     const auto is_plain = [&](Side side) { return side == Side::left && can_stay_in_rows(share_); };
     const Panels whole{0, share_.lines(shared).count, is_plain(shared) ? nullptr : pack_all(shared)};
@@ -145,10 +172,12 @@ class Product {
     parallel_each((all + lines - 1) / lines, [&](int64_t index) {
       const int64_t first = index * lines, count = std::min(lines, all - first);
       const Panels block{first, count, is_plain(own) ? nullptr : pack_block(own, first, count)};
-      if (by_rows)
-        multiply_in_parts(block, whole);
+      if (!by_rows)
+        multiply_panels<Side::right>(whole, block);
+      else if (amx::adds_in_place(share_))
+        multiply_by_columns(block, whole);  // a result that is read is visited row by row
       else
-        multiply_panels(whole, block);
+        multiply_panels<Side::left>(block, whole);
     });
   }
 
@@ -175,26 +204,48 @@ class Product {
     return panels;
   }
 
-  // As many columns at a time as the second-level cache holds beside the rows.
-  void multiply_in_parts(const Panels& rows, const Panels& columns) const {
+  // As many columns at a time as the second-level cache holds beside a panel of rows.
+  void multiply_by_columns(const Panels& rows, const Panels& columns) const {
     const int64_t some = whole_panels(k_columns_size / share_.length);
     for (int64_t col = 0; col < columns.count; col += some)
-      multiply_panels(rows, {col, std::min(some, columns.count - col), columns.packed_at(col, share_.length)});
+      multiply_panels<Side::right>(rows,
+                                   {col, std::min(some, columns.count - col), columns.packed_at(col, share_.length)});
   }
-
-  // All columns for each panel of rows: their part of the result is written line after line.
+  // A block, which the second-level cache holds, and the other side's panels one after the other, each in parts that
+  // the first-level cache holds beside what streams by.
+  template <Side Block>
   void multiply_panels(const Panels& rows, const Panels& columns) const {
+    constexpr bool k_rows_stream = Block == Side::left;
+    const Panels &inner = k_rows_stream ? rows : columns, &outer = k_rows_stream ? columns : rows;
     const TileRegisters registers;
-    BlockPipeline<Sums> pipeline(sums_);
-    const int64_t end = columns.line + columns.count;
-    for (int64_t row = rows.line; row < rows.line + rows.count; row += k_panel_lines)
-      for (int64_t col = columns.line; col < end; col += k_panel_lines) {
-        const int64_t after = col + k_panel_lines < end ? col + k_panel_lines : columns.line;
-        pipeline.multiply({panel_at(rows, row), panel_at(columns, col), amx::step_count(share_.length),
-                           panel_at(columns, after).first},
-                          row, col);
+    BlockPipeline<Sums, Block> pipeline(sums_);
+    const int64_t steps = amx::step_count(share_.length), parts = (steps + k_part_steps - 1) / k_part_steps;
+    const int64_t blocks = amx::panel_count(inner.count), end = outer.line + outer.count;
+    float* const carried = parts > 1 ? carried_sums().at_least(blocks * k_panel_lines * k_panel_lines) : nullptr;
+    for (int64_t line = outer.line; line < end; line += k_panel_lines) {
+      const int64_t after = line + k_panel_lines < end ? line + k_panel_lines : outer.line;
+      PanelFetch fetch(panel_at(outer, after), outer.packed != nullptr, steps, blocks);
+      for (int64_t part = 0; part < parts; ++part) {
+        const int64_t first = steps * part / parts, count = steps * (part + 1) / parts - first;
+        for (int64_t i = 0; i < blocks; ++i) {
+          const int64_t at = inner.line + i * k_panel_lines;
+          const int64_t row = k_rows_stream ? at : line, col = k_rows_stream ? line : at;
+          float* const sums = carried == nullptr ? nullptr : carried + i * k_panel_lines * k_panel_lines;
+          pipeline.multiply({part_of(rows, row, first), part_of(columns, col, first), count, fetch}, row, col,
+                            {part == 0 ? nullptr : sums, part == parts - 1 ? nullptr : sums});
+        }
       }
+    }
     pipeline.finish();
+  }
+  static GrowingBuffer<float>& carried_sums() {
+    thread_local GrowingBuffer<float> sums;
+    return sums;
+  }
+  amx::LeftPanel part_of(const Panels& side, int64_t line, int64_t step) const {
+    amx::LeftPanel panel = panel_at(side, line);
+    panel.first += step * panel.to_next;
+    return panel;
   }
   amx::LeftPanel panel_at(const Panels& side, int64_t line) const {
     if (side.packed == nullptr)

@@ -33,12 +33,17 @@ inline bool is_large(int64_t bytes) {
   return bytes > k_large;
 }
 
+template <class C>
+bool adds_in_place(const Bf16Share<C>& share) {
+  return static_cast<const void*>(share.addend) == share.c;
+}
+
 // Whether a share's result goes past the caches: where it is large, and neither this share adds to what c holds nor a
 // later one reads these sums.
 template <class C>
 bool streams(const Bf16Share<C>& share) {
   const bool is_last = share.begin + share.length == share.left.length;
-  return is_last && static_cast<const void*>(share.addend) != share.c &&
+  return is_last && !adds_in_place(share) &&
          is_large(share.left.count * share.c_stride * static_cast<int64_t>(sizeof(C)));
 }
 
@@ -163,7 +168,7 @@ class PlainSums {
   void prefetch(int64_t row, int64_t col) const {
     const int64_t rows = rows_in_block(share_, row);
     if (!streams_) prefetch_rows(share_.c + row * share_.c_stride + col, share_.c_stride, rows, true);
-    if (share_.addend == nullptr || static_cast<const void*>(share_.addend) == share_.c) return;
+    if (share_.addend == nullptr || adds_in_place(share_)) return;
     prefetch_rows(share_.addend + row * share_.addend_stride + col, share_.addend_stride, rows, false);
   }
   TPRIMAT_AVX512_BF16 void store(const SumRows& rows) const {

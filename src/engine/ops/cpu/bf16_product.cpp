@@ -14,7 +14,7 @@ namespace {
 
 // Elements of a line that are packed at a time. Measured on Zen 5 (1 MB of second-level cache) and, for tiles, on Intel
 // Xeons (2 MB): docs/performance.md.
-constexpr int64_t k_longest = 2048, k_longest_of_tiles = 4096;
+constexpr int64_t k_longest = 2048, k_longest_of_tiles = 3072;
 constexpr int64_t k_left_block = 96, k_right_block = 192;  // lines of the larger operand that a thread packs at a time
 
 // For tiles, sums of more than `k_whole` elements that end in float are split into short shares, added in place, unless
