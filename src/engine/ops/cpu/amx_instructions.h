@@ -35,7 +35,14 @@ inline void stream_tile(const void* from, int64_t row_bytes) {
   asm volatile("tileloaddt1 (%0,%1,1), %%tmm%c2" ::"r"(from), "r"(row_bytes), "i"(Tile) : "memory");
 }
 
-// The operands of 2×2 tiles of sums over one step. Those of one side come past the first-level cache.
+// The operands of one step of 2×2 tiles of sums: each tile that is loaded takes part in two products. All loads come
+// first: beside another thread of the same core, which shares the tile unit, that matters (docs/performance.md).
+inline void load_step(const LeftPanel& left, const LeftPanel& right) {
+  load_tile<4>(left.first, left.row_bytes), load_tile<6>(right.first, right.row_bytes);
+  load_tile<7>(right.first + right.to_second, right.row_bytes);
+  load_tile<5>(left.first + left.to_second, left.row_bytes);
+}
+// The same where one side's come past the first-level cache.
 template <Side Streaming>
 inline void load_streaming_step(const LeftPanel& left, const LeftPanel& right) {
   if constexpr (Streaming == Side::left) {
@@ -48,30 +55,9 @@ inline void load_streaming_step(const LeftPanel& left, const LeftPanel& right) {
     load_tile<5>(left.first + left.to_second, left.row_bytes);
   }
 }
-
-inline void load_step(const LeftPanel& left, const LeftPanel& right) {
-  load_tile<4>(left.first, left.row_bytes), load_tile<6>(right.first, right.row_bytes);
-  load_tile<7>(right.first + right.to_second, right.row_bytes);
-  load_tile<5>(left.first + left.to_second, left.row_bytes);
-}
-
-// A quarter of a step's 32 lines to the first-level cache.
-template <int Quarter>
-inline void prefetch_lines(const LeftPanel& panel) {
-  const char* line = reinterpret_cast<const char*>(panel.first + Quarter / 2 * panel.to_second) +
-                     Quarter % 2 * k_tile_lines / 2 * panel.row_bytes;
-  for (int64_t i = 0; i < k_tile_lines / 2; ++i, line += panel.row_bytes) asm volatile("prefetcht0 (%0)" ::"r"(line));
-}
-
-// One step of 2×2 tiles of sums: each tile that is loaded takes part in two products. All loads come first, and what a
-// later step loads is prefetched between the products: beside another thread of the same core, a step takes two thirds
-// of the time that it takes with each load just before its product; alone, 7 % more (docs/performance.md).
-inline void add_step(const LeftPanel& left, const LeftPanel& right, const LeftPanel& later) {
-  load_step(left, right);
-  add_product<0, 4, 6>(), prefetch_lines<0>(later);
-  add_product<1, 4, 7>(), prefetch_lines<1>(later);
-  add_product<2, 5, 6>(), prefetch_lines<2>(later);
-  add_product<3, 5, 7>(), prefetch_lines<3>(later);
+inline void add_step() {
+  add_product<0, 4, 6>(), add_product<1, 4, 7>();
+  add_product<2, 5, 6>(), add_product<3, 5, 7>();
 }
 
 }  // namespace tprimat::engine::amx

@@ -110,8 +110,7 @@ class BlockPipeline {
       left.first += left.to_next, right.first += right.to_next;
       amx::load_streaming_step<Streaming>(left, right);
       panels.next.fetch_some();
-      amx::add_product<0, 4, 6>(), amx::add_product<1, 4, 7>();
-      amx::add_product<2, 5, 6>(), amx::add_product<3, 5, 7>();
+      amx::add_step();
       store_some(rows);
     }
     store_some(k_panel_lines);

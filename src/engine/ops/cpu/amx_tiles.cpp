@@ -112,7 +112,7 @@ void multiply_pairs(TilePair left, TilePair right, int64_t steps, const Sums& su
     clear_tile<0>(), clear_tile<1>(), clear_tile<2>(), clear_tile<3>();
   }
   for (int64_t step = 0; step < steps; ++step, left.first += left.to_next, right.first += right.to_next)
-    add_step(left, right, {left.first + 2 * left.to_next, left.to_second, left.to_next, left.row_bytes});
+    load_step(left, right), add_step();
   store_tile<0>(top, row), store_tile<1>(top + k_tile_lines, row);
   store_tile<2>(bottom, row), store_tile<3>(bottom + k_tile_lines, row);
 }
