@@ -163,9 +163,11 @@ class Product {
   Product(const Bf16Share<C>& share, const Sums& sums) : share_(share), sums_(sums) {}
 
   void multiply() const {
-    const bool by_rows = !Sums::k_by_turns && share_.left.count >= share_.right.count;
-    const Side own = by_rows ? Side::left : Side::right, shared = by_rows ? Side::right : Side::left;
     const auto is_plain = [&](Side side) { return side == Side::left && can_stay_in_rows(share_); };
+    // Where rows stay as they lie and there are columns enough, each thread packs what it multiplies, and nothing else.
+    const bool packs_only_own = is_plain(Side::left) && share_.right.count >= k_longest_block;
+    const bool by_rows = !Sums::k_by_turns && !packs_only_own && share_.left.count >= share_.right.count;
+    const Side own = by_rows ? Side::left : Side::right, shared = by_rows ? Side::right : Side::left;
     const Panels whole{0, share_.lines(shared).count, is_plain(shared) ? nullptr : pack_all(shared)};
     const int64_t all = share_.lines(own).count, lines = block_lines(all, share_.length);
     parallel_each((all + lines - 1) / lines, [&](int64_t index) {

@@ -12,19 +12,18 @@
 namespace tprimat::engine {
 namespace {
 
-// Elements of a line that are packed at a time. Measured on Zen 5 (1 MB of second-level cache) and, for tiles, on Intel
-// Xeons (2 MB): docs/performance.md.
-constexpr int64_t k_longest = 2048, k_longest_of_tiles = 3072;
 constexpr int64_t k_left_block = 96, k_right_block = 192;  // lines of the larger operand that a thread packs at a time
 
-// For tiles, sums of more than `k_whole` elements that end in float are split into short shares, added in place, unless
-// each pass over a large result costs too much. Sums that end in bf16 need memory for their parts.
+// Elements of a line that are packed at a time. Measured on Zen 5 (1 MB of second-level cache) and, for tiles, on Intel
+// Xeons (2 MB): docs/performance.md. The parts of a longer sum pass through memory: float in place, unless each pass
+// over a large result costs too much.
 template <class C>
 int64_t longest_share(int64_t length, int64_t result_size) {
-  constexpr int64_t k_whole = 2048, k_part = 1024, k_large_result = 32 << 20;  // elements
+  constexpr bool k_is_float = std::is_same_v<C, float>;
+  constexpr int64_t k_longest = 2048, k_longest_of_tiles = 3072, k_large_result = 32 << 20;  // elements
+  constexpr int64_t k_whole = k_is_float ? 2048 : k_longest_of_tiles, k_part = k_is_float ? 1024 : 2048;
   if (!has_amx()) return k_longest;
-  const bool is_cheap_to_add = std::is_same_v<C, float> && length > k_whole && result_size <= k_large_result;
-  return is_cheap_to_add ? k_part : k_longest_of_tiles;
+  return length <= k_whole || (k_is_float && result_size > k_large_result) ? k_longest_of_tiles : k_part;
 }
 
 // The shares of the sum over k: of equal length, in whole vectors but for the last.
