@@ -21,7 +21,7 @@ template <class C>
 int64_t longest_share(int64_t length, int64_t result_size) {
   constexpr bool k_is_float = std::is_same_v<C, float>;
   constexpr int64_t k_longest = 2048, k_longest_of_tiles = 3072, k_large_result = 32 << 20;  // elements
-  constexpr int64_t k_whole = k_is_float ? 2048 : k_longest_of_tiles, k_part = k_is_float ? 1024 : 2048;
+  constexpr int64_t k_whole = k_is_float ? 2048 : k_longest_of_tiles, k_part = k_is_float ? 512 : 2048;
   if (!has_amx()) return k_longest;
   return length <= k_whole || (k_is_float && result_size > k_large_result) ? k_longest_of_tiles : k_part;
 }
