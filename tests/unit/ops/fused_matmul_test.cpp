@@ -131,27 +131,28 @@ TYPED_TEST(FusedMatmul, MakesTheGradientsOfAWeightAndItsBias) {
 
 // Results that pass the caches by, written and added to.
 TEST(LargeProduct, MatchesReference) {
-  constexpr int64_t rows = 520, cols = 544, inputs = 40;
-  const auto x = rounded<bf16>(random_values(rows * inputs, 1)), w = rounded<bf16>(random_values(inputs * cols, 2));
-  const auto x_t = narrowed<bf16>(x), w_t = narrowed<bf16>(w);
-  std::vector<double> expected(rows * cols);
-  AlignedNumbers<float> sums(rows * cols);
-  AlignedNumbers<bf16> rounded_sums(rows * cols);
-  const auto left = as_input(x_t, rows, inputs), right = as_input(w_t, inputs, cols);
-  for (const bool accumulate : {false, true}) {
-    reference::matmul<double, double>(as_input(x, rows, inputs), as_input(w, inputs, cols),
-                                      matrix(expected.data(), rows, cols), accumulate);
-    cpu_ops<bf16>().matmul_wide(left, right, matrix(sums.data(), rows, cols), accumulate);
-    if (!accumulate) {
-      cpu_ops<bf16>().matmul(left, right, matrix(rounded_sums.data(), rows, cols), false);
-      expect_close(widened(rounded_sums.values()), expected, tolerance_of<bf16>());
+  for (const auto& [rows, cols, inputs] : {std::array<int64_t, 3>{520, 544, 40}, {576, 480, 608}}) {
+    const auto x = rounded<bf16>(random_values(rows * inputs, 1)), w = rounded<bf16>(random_values(inputs * cols, 2));
+    const auto x_t = narrowed<bf16>(x), w_t = narrowed<bf16>(w);
+    std::vector<double> expected(static_cast<size_t>(rows * cols));
+    AlignedNumbers<float> sums(rows * cols);
+    AlignedNumbers<bf16> rounded_sums(rows * cols);
+    const auto left = as_input(x_t, rows, inputs), right = as_input(w_t, inputs, cols);
+    for (const bool accumulate : {false, true}) {
+      reference::matmul<double, double>(as_input(x, rows, inputs), as_input(w, inputs, cols),
+                                        matrix(expected.data(), rows, cols), accumulate);
+      cpu_ops<bf16>().matmul_wide(left, right, matrix(sums.data(), rows, cols), accumulate);
+      if (!accumulate) {
+        cpu_ops<bf16>().matmul(left, right, matrix(rounded_sums.data(), rows, cols), false);
+        expect_close(widened(rounded_sums.values()), expected, tolerance_of<bf16>());
+      }
+      expect_close(widened(sums.values()), expected, tolerance_of<float>());
     }
-    expect_close(widened(sums.values()), expected, tolerance_of<float>());
   }
 }
 
-// Rows that fill no panel, columns in several parts, sums in two shares, results below and above the size that passes
-// the caches by.
+// Rows that fill no panel or stay as they lie, sums in several parts and shares, results below and above the size that
+// passes the caches by.
 TEST(FusedActivation, MatchesReference) {
   const OpTable<bf16>& ops = cpu_ops<bf16>();
   if (ops.fused_swiglu_multiple == 0) GTEST_SKIP() << "needs a CPU with AMX, whose products take activations in";
@@ -159,7 +160,8 @@ TEST(FusedActivation, MatchesReference) {
                                              std::pair(Activation::swiglu, ops.fused_swiglu_multiple)}) {
     for (const MlpSizes& s :
          {MlpSizes{45, 70, 3 * multiple}, MlpSizes{64, 32, multiple}, MlpSizes{300, 96, 64 * multiple},
-          MlpSizes{230, 4096, 3 * multiple}, MlpSizes{33, 4200, 2 * multiple}})
+          MlpSizes{230, 4096, 3 * multiple}, MlpSizes{33, 4200, 2 * multiple}, MlpSizes{160, 544, 2 * multiple},
+          MlpSizes{544, 96, 16 * multiple}})
       for (const bool has_bias : {true, false}) {
         SCOPED_TRACE(testing::Message() << static_cast<int>(activation) << ": " << s.rows << " rows, " << s.hidden
                                         << " × " << s.width << (has_bias ? ", bias" : ""));

@@ -1,4 +1,5 @@
 #include "ops/reference/matmul.h"
+#include "device/parallel.h"
 #include "op_test.h"
 
 namespace tprimat::engine {
@@ -104,7 +105,29 @@ TEST(MatmulTest, RowsOfTheResultFarApart) {
   compare_far_rows<bf16>({140, 130, 4096}, false);  // rows of the left side are packed
   compare_far_rows<bf16>({160, 130, 4000}, false);  // they stay as they lie
   compare_far_rows<float>({416, 400, 992}, true);
-  compare_far_rows<float>({70, 60, 2080}, true);  // several shares
+  compare_far_rows<float>({70, 60, 2080}, true);    // several shares
+  compare_far_rows<float>({200, 195, 2040}, true);  // row by row, columns in two parts
+  compare_far_rows<bf16>({544, 520, 544}, false);   // many rows as they lie, and columns in blocks
+  compare_far_rows<float>({544, 520, 64}, true);
+  compare_far_rows<bf16>({64, 130, 4000}, false);  // rows as they lie, one panel after the other
+  compare_far_rows<float>({64, 130, 2080}, true);
+}
+
+TEST(MatmulTest, ThreadsDoNotChangeTheResult) {
+  for (const MatmulCase& c : {MatmulCase{544, 520, 544}, {200, 195, 2040}, {64, 130, 2080}}) {
+    const auto a = narrowed<bf16>(random_values(c.m * c.k, 1)), b = narrowed<bf16>(random_values(c.k * c.n, 2));
+    std::vector<std::vector<float>> results;
+    for (const int64_t threads : {1, 2, 5}) {
+      set_thread_count(threads);
+      std::vector<float> sums(static_cast<size_t>(c.m * c.n), 1.0f);
+      cpu_ops<bf16>().matmul_wide(matrix(a.data(), c.m, c.k), matrix(b.data(), c.k, c.n), matrix(sums.data(), c.m, c.n),
+                                  true);
+      results.push_back(sums);
+    }
+    set_thread_count(0);
+    EXPECT_EQ(results[0], results[1]);
+    EXPECT_EQ(results[0], results[2]);
+  }
 }
 
 TEST(GradientTest, Matmul) {

@@ -42,7 +42,7 @@ inline void load_step(const LeftPanel& left, const LeftPanel& right) {
   load_tile<7>(right.first + right.to_second, right.row_bytes);
   load_tile<5>(left.first + left.to_second, left.row_bytes);
 }
-// The same where one side's come past the first-level cache.
+// The same where one side's tiles come past the first-level cache.
 template <Side Streaming>
 inline void load_streaming_step(const LeftPanel& left, const LeftPanel& right) {
   if constexpr (Streaming == Side::left) {

@@ -14,11 +14,12 @@ namespace {
 
 using amx::k_panel_lines;
 // Measured on Intel Xeons with 48 KB of first-level and 2 MB of second-level cache (docs/performance.md).
-// A block, which a thread packs at a time: elements and lines.
+// A block, which a thread has in its second-level cache at a time: elements and lines.
 constexpr int64_t k_block_size = 512 * 1024, k_longest_block = 512;
+constexpr int64_t k_enough_columns = 256;  // for a thread
 // Steps of a panel that the first-level cache holds beside what streams by.
 constexpr int64_t k_part_steps = 16;
-// Elements of the columns that stay in the second-level cache while panels of rows pass by.
+// The same where a block of rows passes by them: elements of columns.
 constexpr int64_t k_columns_size = 384 * 1024;
 
 // Two at least, and an even number: a block never separates a gate's panel from its up's.
@@ -35,7 +36,7 @@ int64_t block_lines(int64_t lines, int64_t length) {
 }
 
 // Rows that are multiplied as they lie: tiles of them are whole, those of an aligned matrix straddle no cache lines,
-// and they do not share a few sets of the first-level cache, as rows 1 KB apart do.
+// and they do not share a few sets of the first-level cache, as rows 1 KB apart do, where that is to hold them.
 template <class C>
 bool can_stay_in_rows(const Bf16Share<C>& share) {
   constexpr int64_t k_line = 64 / sizeof(bf16), k_alike = 1024 / static_cast<int64_t>(sizeof(bf16));
@@ -164,9 +165,7 @@ class Product {
 
   void multiply() const {
     const auto is_plain = [&](Side side) { return side == Side::left && can_stay_in_rows(share_); };
-    // Where rows stay as they lie and there are columns enough, each thread packs what it multiplies, and nothing else.
-    const bool packs_only_own = is_plain(Side::left) && share_.right.count >= k_longest_block;
-    const bool by_rows = !Sums::k_by_turns && !packs_only_own && share_.left.count >= share_.right.count;
+    const bool by_rows = goes_by_rows();
     const Side own = by_rows ? Side::left : Side::right, shared = by_rows ? Side::right : Side::left;
     const Panels whole{0, share_.lines(shared).count, is_plain(shared) ? nullptr : pack_all(shared)};
     const int64_t all = share_.lines(own).count, lines = block_lines(all, share_.length);
@@ -183,6 +182,13 @@ class Product {
   }
 
  private:
+  // Whether a thread's blocks are of rows: if there are more of them, except where the columns of a row come by turns,
+  // or where rows stay as they lie and there are columns enough that each thread packs its own and nothing else is
+  // packed.
+  bool goes_by_rows() const {
+    const bool packs_only_own = can_stay_in_rows(share_) && share_.right.count >= k_enough_columns * thread_count();
+    return !Sums::k_by_turns && !packs_only_own && share_.left.count >= share_.right.count;
+  }
   // `lines` of a side from `line` on, which starts a panel; where columns come by turns, each panel from its half.
   void pack(Side side, int64_t line, int64_t lines, bf16* panels, const PackShare& of = {}) const {
     if (!Sums::k_by_turns || side == Side::left)
@@ -214,15 +220,15 @@ class Product {
   }
   // A block, which the second-level cache holds, and the other side's panels one after the other, each in parts that
   // the first-level cache holds beside what streams by.
-  template <Side Block>
+  template <Side Streaming>
   void multiply_panels(const Panels& rows, const Panels& columns) const {
-    constexpr bool k_rows_stream = Block == Side::left;
+    constexpr bool k_rows_stream = Streaming == Side::left;
     const Panels &inner = k_rows_stream ? rows : columns, &outer = k_rows_stream ? columns : rows;
     const TileRegisters registers;
-    BlockPipeline<Sums, Block> pipeline(sums_);
+    BlockPipeline<Sums, Streaming> pipeline(sums_);
     const int64_t steps = amx::step_count(share_.length), parts = (steps + k_part_steps - 1) / k_part_steps;
     const int64_t blocks = amx::panel_count(inner.count), end = outer.line + outer.count;
-    float* const carried = parts > 1 ? carried_sums().at_least(blocks * k_panel_lines * k_panel_lines) : nullptr;
+    float* const carried = parts > 1 ? own_sums().at_least(blocks * k_panel_lines * k_panel_lines) : nullptr;
     for (int64_t line = outer.line; line < end; line += k_panel_lines) {
       const int64_t after = line + k_panel_lines < end ? line + k_panel_lines : outer.line;
       PanelFetch fetch(panel_at(outer, after), outer.packed != nullptr, steps, blocks);
@@ -238,10 +244,6 @@ class Product {
       }
     }
     pipeline.finish();
-  }
-  static GrowingBuffer<float>& carried_sums() {
-    thread_local GrowingBuffer<float> sums;
-    return sums;
   }
   amx::LeftPanel part_of(const Panels& side, int64_t line, int64_t step) const {
     amx::LeftPanel panel = panel_at(side, line);

@@ -5,8 +5,8 @@
 
 namespace tprimat::engine {
 
-// The product of a share on a CPU with has_amx(), by all threads: of the operand with more lines, each thread packs a
-// block that fits its second-level cache; the other one is packed once for all.
+// The product of a share on a CPU with has_amx(), by all threads: of one operand, each thread packs a block that fits
+// its second-level cache; the other one is packed once for all. Rows that can stay as they lie are not packed.
 template <class C>
 void multiply_share_by_amx(const Bf16Share<C>& share);
 // The same, and what the epilogue does to the sums.

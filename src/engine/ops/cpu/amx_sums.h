@@ -10,7 +10,9 @@
 #include "ops/matmul.h"
 
 // Where the sums of a product by AMX go, block by block of 32×32: to the result, or through an epilogue. A class has
-//   k_by_turns            whether the columns pass by in turns, 32 of the first half and 32 of the second
+//   k_by_turns            whether the columns pass by in turns, 32 of the first half and 32 of the second: of each 32
+//   rows
+//                         a block of the second half comes right after that of the first
 //   prefetch(row, col)    what its rows of the block at (row, col) need
 //   store(SumRows)        some rows of sums, of one block after the other
 //   finish()              where it has one: after the last block
@@ -191,9 +193,8 @@ class PlainSums {
   bool streams_;
 };
 
-// What the backward pass of an activation needs lies in the order in which the sums come, without gaps: for 32 rows one
-// block of 32 columns after the other, of these row by row. The place of the block's row r in a matrix of `width`
-// columns.
+// What the backward pass of an activation needs lies in blocks as the sums do, without gaps: for 32 rows one block of
+// 32 columns after the other, of these row by row. The place of the block's row r in a matrix of `width` columns.
 inline int64_t kept_place(const Bf16Share<bf16>& share, int64_t width, int64_t row, int64_t col, int64_t r) {
   return row * width + col * rows_in_block(share, row) + r * k_panel_lines;
 }
@@ -270,7 +271,7 @@ class GeluGradientSums : public ActivationSums {
 
 // c = [gate, up] = sums + bias, swiglu = silu(gate)·up. The columns of the sums pass by in turns. The upper rows of a
 // gate and its up are multiplied while the up is stored, the lower ones while the next gate is: the tile unit has as
-// much work beside it in every block.
+// much work beside it in every block whose sums are stored.
 class SwigluSums : public ActivationSums {
  public:
   static constexpr bool k_by_turns = true;

@@ -15,8 +15,8 @@ namespace {
 constexpr int64_t k_left_block = 96, k_right_block = 192;  // lines of the larger operand that a thread packs at a time
 
 // Elements of a line that are packed at a time. Measured on Zen 5 (1 MB of second-level cache) and, for tiles, on Intel
-// Xeons (2 MB): docs/performance.md. The parts of a longer sum pass through memory: float in place, unless each pass
-// over a large result costs too much.
+// Xeons (2 MB): docs/performance.md. Longer sums go by shorter shares, whose sums pass through memory; in
+// float they are added in place, by long shares where each pass over a large result costs too much.
 template <class C>
 int64_t longest_share(int64_t length, int64_t result_size) {
   constexpr bool k_is_float = std::is_same_v<C, float>;

@@ -6,8 +6,8 @@ namespace tprimat::engine {
 
 // c = a·b or c += a·b on a CPU with has_bf16_pairs(), by tiles where it has_amx(); C is float, or bf16 without
 // `accumulate`. No dimension is zero. All strides as in matmul. K. Goto, R. van de Geijn: Anatomy of High-Performance
-// Matrix Multiplication, ACM TOMS 34 (2008): both operands are packed block by block, the smaller one for all threads,
-// of the larger one what a core's second-level cache holds.
+// Matrix Multiplication, ACM TOMS 34 (2008): operands are packed block by block, one for all threads, of the other one
+// what a core's second-level cache holds.
 template <class C>
 void multiply_bf16(const MatrixView<const bf16>& a, const MatrixView<const bf16>& b, const MatrixView<C>& c,
                    bool accumulate);

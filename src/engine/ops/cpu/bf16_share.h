@@ -17,6 +17,11 @@ inline GrowingBuffer<bf16>& own_panels() {
   thread_local GrowingBuffer<bf16> buffer;
   return buffer;
 }
+// Sums of a block, over the parts of a share that were multiplied so far.
+inline GrowingBuffer<float>& own_sums() {
+  thread_local GrowingBuffer<float> buffer;
+  return buffer;
+}
 
 // Part of a product: c = left·rightᵀ + addend over elements [begin, begin + length) of all lines; addend == nullptr:
 // nothing to add. C is float or bf16.
