@@ -77,7 +77,7 @@ class Counts(unittest.TestCase):
     def test_operations_have_the_names_of_the_profile(self):
         with tempfile.TemporaryDirectory() as folder:
             spec = pathlib.Path(folder) / "spec.json"
-            # In fp32: in bf16, a processor with AMX has SwiGLU in the products around it, which no GPU does.
+            # In fp32: in bf16, a processor with AMX fuses SwiGLU into the products around it; the engine of a GPU does not.
             spec.write_text(json.dumps({"model": TINY, "sequence_length": 64, "micro_batch_size": 2,
                                         "global_batch_size": 2, "steps": 3, "precision": "fp32", "threads": 2}))
             lines = {line["operation"]: line for line in comparison.read_profile(tell("train", "--spec", spec, "--profile"))}

@@ -106,7 +106,7 @@ TEST(MatmulTest, RowsOfTheResultFarApart) {
   compare_far_rows<bf16>({160, 130, 4000}, false);  // they stay as they lie
   compare_far_rows<float>({416, 400, 992}, true);
   compare_far_rows<float>({70, 60, 2080}, true);    // several shares
-  compare_far_rows<float>({200, 195, 2040}, true);  // row by row, columns in two parts
+  compare_far_rows<float>({200, 195, 2040}, true);  // row by row, columns in two groups
   compare_far_rows<bf16>({544, 520, 544}, false);   // many rows as they lie, and columns in blocks
   compare_far_rows<float>({544, 520, 64}, true);
   compare_far_rows<bf16>({64, 130, 4000}, false);  // rows as they lie, one panel after the other

@@ -19,7 +19,7 @@ constexpr int64_t k_block_size = 512 * 1024, k_longest_block = 512;
 constexpr int64_t k_enough_columns = 256;  // for a thread
 // Steps of a panel that the first-level cache holds beside what streams by.
 constexpr int64_t k_part_steps = 16;
-// The same where a block of rows passes by them: elements of columns.
+// Elements of the columns that stay in the second-level cache while rows of a product that is added in place pass by.
 constexpr int64_t k_columns_size = 384 * 1024;
 
 // Two at least, and an even number: a block never separates a gate's panel from its up's.
@@ -36,7 +36,7 @@ int64_t block_lines(int64_t lines, int64_t length) {
 }
 
 // Rows that are multiplied as they lie: tiles of them are whole, those of an aligned matrix straddle no cache lines,
-// and they do not share a few sets of the first-level cache, as rows 1 KB apart do, where that is to hold them.
+// and they do not share a few sets of the first-level cache, as rows 1 KB apart do, so that it could not hold them.
 template <class C>
 bool can_stay_in_rows(const Bf16Share<C>& share) {
   constexpr int64_t k_line = 64 / sizeof(bf16), k_alike = 1024 / static_cast<int64_t>(sizeof(bf16));

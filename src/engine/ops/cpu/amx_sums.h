@@ -10,9 +10,8 @@
 #include "ops/matmul.h"
 
 // Where the sums of a product by AMX go, block by block of 32×32: to the result, or through an epilogue. A class has
-//   k_by_turns            whether the columns pass by in turns, 32 of the first half and 32 of the second: of each 32
-//   rows
-//                         a block of the second half comes right after that of the first
+//   k_by_turns            whether columns come by turns: for the same 32 rows, a block of the second half right after
+//                         that of the first
 //   prefetch(row, col)    what its rows of the block at (row, col) need
 //   store(SumRows)        some rows of sums, of one block after the other
 //   finish()              where it has one: after the last block
