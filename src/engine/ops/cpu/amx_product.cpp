@@ -19,6 +19,7 @@ constexpr int64_t k_block_size = 512 * 1024, k_longest_block = 512;
 constexpr int64_t k_enough_columns = 256;  // for a thread
 // Steps of a panel that the first-level cache holds beside what streams by.
 constexpr int64_t k_part_steps = 16;
+constexpr int64_t k_block_sums = k_panel_lines * k_panel_lines;  // of 32 rows and 32 columns
 // Elements of the columns that stay in the second-level cache while rows of a product that is added in place pass by.
 constexpr int64_t k_columns_size = 384 * 1024;
 
@@ -151,7 +152,7 @@ class BlockPipeline {
   }
 
   Sums to_;
-  alignas(64) float sums_[k_panel_lines * k_panel_lines];
+  alignas(64) float sums_[k_block_sums];
   float* to_take_ = nullptr;                                      // where the sums in the registers go
   int64_t row_ = 0, col_ = 0;                                     // their block
   int64_t done_row_ = 0, done_col_ = 0, stored_ = k_panel_lines;  // that of sums_, and how many of its rows are stored
@@ -222,28 +223,42 @@ class Product {
   // the first-level cache holds beside what streams by.
   template <Side Streaming>
   void multiply_panels(const Panels& rows, const Panels& columns) const {
-    constexpr bool k_rows_stream = Streaming == Side::left;
-    const Panels &inner = k_rows_stream ? rows : columns, &outer = k_rows_stream ? columns : rows;
+    const Panels &block = Streaming == Side::left ? rows : columns, &others = Streaming == Side::left ? columns : rows;
     const TileRegisters registers;
     BlockPipeline<Sums, Streaming> pipeline(sums_);
     const int64_t steps = amx::step_count(share_.length), parts = (steps + k_part_steps - 1) / k_part_steps;
-    const int64_t blocks = amx::panel_count(inner.count), end = outer.line + outer.count;
-    float* const carried = parts > 1 ? own_sums().at_least(blocks * k_panel_lines * k_panel_lines) : nullptr;
-    for (int64_t line = outer.line; line < end; line += k_panel_lines) {
-      const int64_t after = line + k_panel_lines < end ? line + k_panel_lines : outer.line;
-      PanelFetch fetch(panel_at(outer, after), outer.packed != nullptr, steps, blocks);
+    const int64_t count = amx::panel_count(block.count), end = others.line + others.count;
+    float* const carried = parts > 1 ? own_sums().at_least(count * k_block_sums) : nullptr;
+    for (int64_t line = others.line; line < end; line += k_panel_lines) {
+      const int64_t after = line + k_panel_lines < end ? line + k_panel_lines : others.line;
+      PanelFetch next(panel_at(others, after), others.packed != nullptr, steps, count);
       for (int64_t part = 0; part < parts; ++part) {
-        const int64_t first = steps * part / parts, count = steps * (part + 1) / parts - first;
-        for (int64_t i = 0; i < blocks; ++i) {
-          const int64_t at = inner.line + i * k_panel_lines;
-          const int64_t row = k_rows_stream ? at : line, col = k_rows_stream ? line : at;
-          float* const sums = carried == nullptr ? nullptr : carried + i * k_panel_lines * k_panel_lines;
-          pipeline.multiply({part_of(rows, row, first), part_of(columns, col, first), count, fetch}, row, col,
-                            {part == 0 ? nullptr : sums, part == parts - 1 ? nullptr : sums});
-        }
+        const int64_t first = steps * part / parts, steps_of_part = steps * (part + 1) / parts - first;
+        multiply_part(
+            pipeline, rows, columns,
+            {line, first, steps_of_part, part > 0 ? carried : nullptr, part + 1 < parts ? carried : nullptr, next});
       }
     }
     pipeline.finish();
+  }
+  // Some steps of the panel at `line` and all of a block. The sums of the block before and after them, panel by panel.
+  struct PanelPart {
+    int64_t line, first, steps;
+    const float* before;
+    float* after;
+    PanelFetch& next;
+  };
+  template <Side Streaming>
+  void multiply_part(BlockPipeline<Sums, Streaming>& pipeline, const Panels& rows, const Panels& columns,
+                     const PanelPart& part) const {
+    const Panels& block = Streaming == Side::left ? rows : columns;
+    for (int64_t i = 0; i < amx::panel_count(block.count); ++i) {
+      const int64_t at = block.line + i * k_panel_lines, sums = i * k_block_sums;
+      const int64_t row = Streaming == Side::left ? at : part.line, col = Streaming == Side::left ? part.line : at;
+      pipeline.multiply(
+          {part_of(rows, row, part.first), part_of(columns, col, part.first), part.steps, part.next}, row, col,
+          {part.before == nullptr ? nullptr : part.before + sums, part.after == nullptr ? nullptr : part.after + sums});
+    }
   }
   amx::LeftPanel part_of(const Panels& side, int64_t line, int64_t step) const {
     amx::LeftPanel panel = panel_at(side, line);
