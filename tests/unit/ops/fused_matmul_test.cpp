@@ -155,7 +155,9 @@ TEST(LargeProduct, MatchesReference) {
 // passes the caches by.
 TEST(FusedActivation, MatchesReference) {
   const OpTable<bf16>& ops = cpu_ops<bf16>();
-  if (ops.fused_swiglu_multiple == 0) GTEST_SKIP() << "needs a CPU with AMX, whose products take activations in";
+  if (ops.fused_swiglu_multiple == 0)
+    GTEST_SKIP() << "needs a CPU with AMX, whose products take activations in: run it on an Intel Xeon of the fourth "
+                    "generation or later";
   for (const auto& [activation, multiple] : {std::pair(Activation::gelu, ops.fused_gelu_multiple),
                                              std::pair(Activation::swiglu, ops.fused_swiglu_multiple)}) {
     for (const MlpSizes& s :

@@ -34,26 +34,22 @@ template <int Tile>
 inline void stream_tile(const void* from, int64_t row_bytes) {
   asm volatile("tileloaddt1 (%0,%1,1), %%tmm%c2" ::"r"(from), "r"(row_bytes), "i"(Tile) : "memory");
 }
+template <int Tile, bool Streams>
+inline void load_operand(const bf16* from, int64_t row_bytes) {
+  if constexpr (Streams)
+    stream_tile<Tile>(from, row_bytes);
+  else
+    load_tile<Tile>(from, row_bytes);
+}
 
 // The operands of one step of 2×2 tiles of sums: each tile that is loaded takes part in two products. All loads come
 // first: beside another thread of the same core, which shares the tile unit, that matters (docs/performance.md).
+template <bool LeftStreams = false, bool RightStreams = false>
 inline void load_step(const LeftPanel& left, const LeftPanel& right) {
-  load_tile<4>(left.first, left.row_bytes), load_tile<6>(right.first, right.row_bytes);
-  load_tile<7>(right.first + right.to_second, right.row_bytes);
-  load_tile<5>(left.first + left.to_second, left.row_bytes);
-}
-// The same where one side's tiles come past the first-level cache.
-template <Side Streaming>
-inline void load_streaming_step(const LeftPanel& left, const LeftPanel& right) {
-  if constexpr (Streaming == Side::left) {
-    stream_tile<4>(left.first, left.row_bytes), load_tile<6>(right.first, right.row_bytes);
-    load_tile<7>(right.first + right.to_second, right.row_bytes);
-    stream_tile<5>(left.first + left.to_second, left.row_bytes);
-  } else {
-    load_tile<4>(left.first, left.row_bytes), stream_tile<6>(right.first, right.row_bytes);
-    stream_tile<7>(right.first + right.to_second, right.row_bytes);
-    load_tile<5>(left.first + left.to_second, left.row_bytes);
-  }
+  load_operand<4, LeftStreams>(left.first, left.row_bytes);
+  load_operand<6, RightStreams>(right.first, right.row_bytes);
+  load_operand<7, RightStreams>(right.first + right.to_second, right.row_bytes);
+  load_operand<5, LeftStreams>(left.first + left.to_second, left.row_bytes);
 }
 inline void add_step() {
   add_product<0, 4, 6>(), add_product<1, 4, 7>();

@@ -16,7 +16,7 @@ using amx::k_panel_lines;
 // Measured on Intel Xeons with 48 KB of first-level and 2 MB of second-level cache (docs/performance.md).
 // A block, which a thread has in its second-level cache at a time: elements and lines.
 constexpr int64_t k_block_size = 512 * 1024, k_longest_block = 512;
-constexpr int64_t k_enough_columns = 256;  // for a thread
+constexpr int64_t k_enough_columns = 256;  // for each thread to have blocks of its own
 // Steps of a panel that the first-level cache holds beside what streams by.
 constexpr int64_t k_part_steps = 16;
 constexpr int64_t k_block_sums = k_panel_lines * k_panel_lines;  // of 32 rows and 32 columns
@@ -98,7 +98,7 @@ class BlockPipeline {
   // Of the block at (row, col).
   void multiply(const PanelPair& panels, int64_t row, int64_t col, const Carried& carried) {
     if (carried.after == nullptr) to_.prefetch(row, col);
-    amx::load_streaming_step<Streaming>(panels.rows, panels.columns);
+    load_step(panels.rows, panels.columns);
     change_sums<0>(carried.before), amx::add_product<0, 4, 6>();
     change_sums<1>(carried.before), amx::add_product<1, 4, 7>();
     change_sums<2>(carried.before), amx::add_product<2, 5, 6>();
@@ -110,7 +110,7 @@ class BlockPipeline {
     amx::LeftPanel left = panels.rows, right = panels.columns;
     for (int64_t step = 1; step < steps; ++step) {
       left.first += left.to_next, right.first += right.to_next;
-      amx::load_streaming_step<Streaming>(left, right);
+      load_step(left, right);
       panels.next.fetch_some();
       amx::add_step();
       store_some(rows);
@@ -128,6 +128,9 @@ class BlockPipeline {
   }
 
  private:
+  static void load_step(const amx::LeftPanel& rows, const amx::LeftPanel& columns) {
+    amx::load_step<Streaming == Side::left, Streaming == Side::right>(rows, columns);
+  }
   static constexpr int64_t k_row = k_panel_lines * static_cast<int64_t>(sizeof(float));
   template <int Tile>
   static constexpr int64_t k_place = Tile / 2 * amx::k_tile_lines * k_panel_lines + Tile % 2 * amx::k_tile_lines;
