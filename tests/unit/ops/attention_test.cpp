@@ -1,8 +1,10 @@
 #include "ops/reference/attention.h"
 
+#include <cstring>
 #include <limits>
 
 #include "op_test.h"
+#include "ops/cpu/growing_buffer.h"
 
 namespace tprimat::engine {
 namespace {
@@ -23,6 +25,8 @@ const AttentionCase k_cases[] = {
     {"head of 128", {1, 65, 65, 0, 1, 1, 128, 0}},
     {"window inside a tile", {1, 150, 150, 0, 2, 1, 16, 10}},
     {"window over tiles", {1, 200, 200, 0, 1, 1, 16, 100}},
+    {"two blocks of queries", {1, 300, 300, 0, 2, 1, 40, 0}},
+    {"window over blocks", {1, 300, 300, 0, 2, 1, 16, 150}},
     {"second half", {2, 70, 140, 70, 2, 1, 16, 0}},
     {"whole tiles before", {1, 40, 168, 128, 2, 2, 16, 0}},
     {"more keys than seen", {1, 30, 150, 40, 2, 1, 16, 0}},
@@ -175,6 +179,44 @@ TYPED_TEST(FastAttention, TwoChunksOfQueriesMakeTheWhole) {
     expect_close(widened(parts.gradient.query), widened(at_once.gradient.query), tolerance_of<T>());
     expect_close(widened(parts.gradient.kv), widened(at_once.gradient.kv), tolerance_of<T>());
   }
+}
+
+// Rows of a large tensor go past the caches where they begin at a cache line; those of one sequence are few.
+TEST(Bf16Attention, ManySequencesAreAsEachAlone) {
+  const AttentionShape all{8, 100, 100, 0, 8, 4, 64, 0};
+  const int64_t width = (all.heads + 2 * all.kv_heads) * all.head_dim, out = all.heads * all.head_dim;
+  const int64_t tokens = all.batch * all.queries;
+  GrowingBuffer<bf16> inputs, dy, y[2], gradient[2];  // on cache lines
+  GrowingBuffer<float> logsumexp;
+  const auto fill = [](bf16* to, int64_t count, unsigned seed) {
+    for (const double value : random_values(count, seed)) *to++ = to_bf16(static_cast<float>(value));
+  };
+  fill(inputs.at_least(tokens * width), tokens * width, 1);
+  fill(dy.at_least(tokens * out), tokens * out, 2);
+  const auto run = [&](const AttentionShape& shape, int64_t sequence, int which) {
+    const int64_t token = sequence * shape.queries;
+    const auto heads = [&](bf16* data, int64_t head) {
+      return HeadRows<bf16>{data + token * width + head * shape.head_dim, width, shape.queries * width};
+    };
+    const auto rows = [&](bf16* data) { return HeadRows<bf16>{data + token * out, out, shape.queries * out}; };
+    bf16 *const in = inputs.at_least(0), *const d = gradient[which].at_least(tokens * width);
+    float* const sums = logsumexp.at_least(tokens * shape.heads) + token * shape.heads;
+    const HeadRows<bf16> result = rows(y[which].at_least(tokens * out));
+    const int64_t key = shape.heads, value = key + shape.kv_heads;
+    const AttentionInputs<bf16> of{read_only(heads(in, 0)), read_only(heads(in, key)), read_only(heads(in, value))};
+    cpu_ops<bf16>().attention_forward(shape, of, result, sums);
+    cpu_ops<bf16>().attention_backward(shape, {of, read_only(result), sums, read_only(rows(dy.at_least(0))),
+                                               heads(d, 0), heads(d, key), heads(d, value), false});
+  };
+  run(all, 0, 0);
+  AttentionShape one = all;
+  one.batch = 1;
+  for (int64_t sequence = 0; sequence < all.batch; ++sequence) run(one, sequence, 1);
+  const auto same = [](GrowingBuffer<bf16>(&pair)[2], int64_t count) {
+    return std::memcmp(pair[0].at_least(count), pair[1].at_least(count), static_cast<size_t>(count) * 2) == 0;
+  };
+  EXPECT_TRUE(same(y, tokens * out));
+  EXPECT_TRUE(same(gradient, tokens * width));
 }
 
 TYPED_TEST(FastAttention, LaterKeysMayOutweighAllBefore) {

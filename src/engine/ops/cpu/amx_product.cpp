@@ -97,7 +97,6 @@ class BlockPipeline {
 
   // Of the block at (row, col).
   void multiply(const PanelPair& panels, int64_t row, int64_t col, const Carried& carried) {
-    if (carried.after == nullptr) to_.prefetch(row, col);
     load_step(panels.rows, panels.columns);
     change_sums<0>(carried.before), amx::add_product<0, 4, 6>();
     change_sums<1>(carried.before), amx::add_product<1, 4, 7>();

@@ -12,14 +12,10 @@
 // Where the sums of a product by AMX go, block by block of 32×32: to the result, or through an epilogue. A class has
 //   k_by_turns            whether columns come by turns: for the same 32 rows, a block of the second half right after
 //                         that of the first
-//   prefetch(row, col)    what its rows of the block at (row, col) need
 //   store(SumRows)        some rows of sums, of one block after the other
 //   finish()              where it has one: after the last block
 #if TPRIMAT_HAS_AVX512_BF16
 namespace tprimat::engine::amx {
-
-// Inlined: a call per row between the instructions of tiles costs as much as the row's work.
-#define TPRIMAT_INLINE_AVX512_BF16 __attribute__((always_inline)) TPRIMAT_AVX512_BF16
 
 // Rows [first, end) of a block of sums that starts at (row, col) of the product.
 struct SumRows {
@@ -100,19 +96,6 @@ TPRIMAT_INLINE_AVX512_BF16 inline void visit_sums(const Bf16Share<C>& share, con
 #define TPRIMAT_FINISH_ROW \
   [&](int64_t r, __mmask32 present, __m512 low, __m512 high) __attribute__((always_inline)) TPRIMAT_AVX512_BF16
 
-// The lines of a block's rows that begin at `from`, `stride` elements apart.
-template <class T>
-void prefetch_rows(const T* from, int64_t stride, int64_t rows, bool is_written) {
-  for (int64_t r = 0; r < rows; ++r)
-    for (size_t byte = 0; byte < k_panel_lines * sizeof(T); byte += 64) {
-      const char* const line = reinterpret_cast<const char*>(from + r * stride) + byte;
-      if (is_written)
-        __builtin_prefetch(line, 1);
-      else
-        __builtin_prefetch(line);
-    }
-}
-
 // s = 1/(1 + e^−z) and 1 − s, which loses nothing where s is close to 1, with a relative error of 7e-5, a thirtieth of
 // bf16's: 2^x = 2^⌊x⌋·p(x − ⌊x⌋), and p of degree 4 interpolates 2^r at Chebyshev's nodes in [0, 1].
 struct SigmoidParts {
@@ -166,12 +149,6 @@ class PlainSums {
   explicit PlainSums(const Bf16Share<C>& share, const bf16* bias = nullptr)
       : share_(share), bias_(bias), streams_(streams(share)) {}
 
-  void prefetch(int64_t row, int64_t col) const {
-    const int64_t rows = rows_in_block(share_, row);
-    if (!streams_) prefetch_rows(share_.c + row * share_.c_stride + col, share_.c_stride, rows, true);
-    if (share_.addend == nullptr || adds_in_place(share_)) return;
-    prefetch_rows(share_.addend + row * share_.addend_stride + col, share_.addend_stride, rows, false);
-  }
   TPRIMAT_AVX512_BF16 void store(const SumRows& rows) const {
     const Bias bias(bias_, rows.col, first_lanes(share_.right.count - rows.col));
     visit_sums(
@@ -205,9 +182,6 @@ class ActivationSums {
   ActivationSums(const Bf16Share<bf16>& share, const Epilogue<bf16>& epilogue, int64_t width)
       : share_(share), epilogue_(epilogue), width_(width), streams_(streams(share)) {}
   bf16* result(int64_t row, int64_t col) const { return share_.c + row * share_.c_stride + col; }
-  void prefetch_result(int64_t row, int64_t col) const {
-    prefetch_rows(result(row, col), share_.c_stride, rows_in_block(share_, row), true);
-  }
 
   const Bf16Share<bf16>& share_;
   const Epilogue<bf16>& epilogue_;
@@ -222,9 +196,6 @@ class GeluSums : public ActivationSums {
   GeluSums(const Bf16Share<bf16>& share, const Epilogue<bf16>& epilogue)
       : ActivationSums(share, epilogue, share.right.count) {}
 
-  void prefetch(int64_t row, int64_t col) const {
-    if (!streams_) prefetch_result(row, col);
-  }
   TPRIMAT_AVX512_BF16 void store(const SumRows& rows) const {
     const Bias bias(epilogue_.bias, rows.col, ~__mmask32{0});
     visit_sums(
@@ -243,9 +214,6 @@ class GeluGradientSums : public ActivationSums {
   GeluGradientSums(const Bf16Share<bf16>& share, const Epilogue<bf16>& epilogue)
       : ActivationSums(share, epilogue, share.right.count) {}
 
-  void prefetch(int64_t row, int64_t col) const {
-    if (!streams_) prefetch_result(row, col);
-  }
   TPRIMAT_AVX512_BF16 void store(const SumRows& rows) const {
     visit_sums(
         share_, rows, rows.col, TPRIMAT_FINISH_ROW {
@@ -279,9 +247,6 @@ class SwigluSums : public ActivationSums {
     streams_ = is_large(share.left.count * width_ * static_cast<int64_t>(sizeof(bf16)));  // not c, but half as much
   }
 
-  void prefetch(int64_t row, int64_t col) const {
-    if (!streams_ && is_up(col)) prefetch_rows(inner(row, inner_column(col)), width_, rows_in_block(share_, row), true);
-  }
   TPRIMAT_AVX512_BF16 void store(const SumRows& rows) {
     const int64_t first = rows.first / 2, end = std::min(rows.end, k_panel_lines) / 2;
     if (is_up(rows.col)) {
@@ -337,11 +302,6 @@ class SwigluGradientSums : public ActivationSums {
   SwigluGradientSums(const Bf16Share<bf16>& share, const Epilogue<bf16>& epilogue)
       : ActivationSums(share, epilogue, share.right.count) {}
 
-  void prefetch(int64_t row, int64_t col) const {
-    if (streams_) return;
-    prefetch_result(row, col);
-    prefetch_result(row, width_ + col);
-  }
   TPRIMAT_AVX512_BF16 void store(const SumRows& rows) const {
     visit_sums(
         share_, rows, rows.col, TPRIMAT_FINISH_ROW {
@@ -383,6 +343,5 @@ TPRIMAT_AVX512_BF16 inline void gelu_of_kept(const bf16* kept, int64_t rows, int
 }
 
 #undef TPRIMAT_FINISH_ROW
-#undef TPRIMAT_INLINE_AVX512_BF16
 }  // namespace tprimat::engine::amx
 #endif

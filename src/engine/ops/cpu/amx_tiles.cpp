@@ -94,49 +94,6 @@ TPRIMAT_AVX512_BF16 void pack_across_lines(const Bf16Lines& from, const PackedSt
   store_block(high, step.to + k_tile_size);
 }
 
-using TilePair = amx::LeftPanel;  // two tiles of either side for each step
-
-struct Sums {
-  float* at;
-  int64_t stride;
-};
-
-// 2×2 tiles of sums, over some steps.
-void multiply_pairs(TilePair left, TilePair right, int64_t steps, const Sums& sums, bool accumulate) {
-  const int64_t row = sums.stride * static_cast<int64_t>(sizeof(float));
-  float *const top = sums.at, *const bottom = top + k_tile_lines * sums.stride;
-  if (accumulate) {
-    load_tile<0>(top, row), load_tile<1>(top + k_tile_lines, row);
-    load_tile<2>(bottom, row), load_tile<3>(bottom + k_tile_lines, row);
-  } else {
-    clear_tile<0>(), clear_tile<1>(), clear_tile<2>(), clear_tile<3>();
-  }
-  for (int64_t step = 0; step < steps; ++step, left.first += left.to_next, right.first += right.to_next)
-    load_step(left, right), add_step();
-  store_tile<0>(top, row), store_tile<1>(top + k_tile_lines, row);
-  store_tile<2>(bottom, row), store_tile<3>(bottom + k_tile_lines, row);
-}
-
-// A product of two steps: 32 rows of the left side stay in the registers, and all columns pass by.
-void multiply_two_steps(const amx::LeftPanel& left, const SmallProduct& p, float* c) {
-  const int64_t right_row = 2 * p.cols * static_cast<int64_t>(sizeof(bf16)),
-                row = p.cols * static_cast<int64_t>(sizeof(float));
-  load_tile<4>(left.first, left.row_bytes);
-  load_tile<5>(left.first + left.to_second, left.row_bytes);
-  load_tile<6>(left.first + left.to_next, left.row_bytes);
-  load_tile<7>(left.first + left.to_next + left.to_second, left.row_bytes);
-  for (int64_t col = 0; col < p.cols; col += k_tile_lines) {
-    const bf16* const right = p.right + 2 * col;
-    clear_tile<0>(), clear_tile<1>();
-    load_tile<2>(right, right_row);
-    add_product<0, 4, 2>(), add_product<1, 5, 2>();
-    load_tile<3>(right + amx::k_step * p.cols, right_row);
-    add_product<0, 6, 3>(), add_product<1, 7, 3>();
-    store_tile<0>(c + col, row);
-    store_tile<1>(c + k_tile_lines * p.cols + col, row);
-  }
-}
-
 }  // namespace
 
 bool has_amx() {
@@ -186,24 +143,6 @@ LeftPanel plain_left(const bf16* rows, int64_t row_stride) {
   return {rows, k_tile_lines * row_stride, k_step, row_stride * static_cast<int64_t>(sizeof(bf16))};
 }
 
-bool can_multiply(const SmallProduct& p) {
-  return has_amx() && p.rows % k_panel_lines == 0 && p.cols % k_panel_lines == 0 && p.pairs % 16 == 0;
-}
-
-void multiply_small(const SmallProduct& p, bool accumulate) {
-  if (p.pairs == 32 && !accumulate) {
-    for (int64_t row = 0; row < p.rows; row += k_panel_lines)
-      multiply_two_steps(plain_left(p.left + row * p.left_stride, p.left_stride), p, p.c + row * p.cols);
-    return;
-  }
-  for (int64_t row = 0; row < p.rows; row += k_panel_lines)
-    for (int64_t col = 0; col < p.cols; col += k_panel_lines)
-      multiply_pairs(
-          plain_left(p.left + row * p.left_stride, p.left_stride),
-          {p.right + 2 * col, 2 * k_tile_lines, k_step * p.cols, 2 * p.cols * static_cast<int64_t>(sizeof(bf16))},
-          p.pairs / 16, {p.c + row * p.cols + col, p.cols}, accumulate);
-}
-
 }  // namespace amx
 }  // namespace tprimat::engine
 
@@ -217,8 +156,6 @@ namespace amx {
 void pack_panels(Side, const Bf16Lines&, const Bf16Part&, bf16*, const PackShare&) { CHECK(false); }
 LeftPanel packed_left(const bf16*) { return {}; }
 LeftPanel plain_left(const bf16*, int64_t) { return {}; }
-bool can_multiply(const SmallProduct&) { return false; }
-void multiply_small(const SmallProduct&, bool) { CHECK(false); }
 }  // namespace amx
 }  // namespace tprimat::engine
 #endif

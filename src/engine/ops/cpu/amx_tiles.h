@@ -3,7 +3,6 @@
 #include <cstdint>
 
 #include "ops/cpu/bf16_lines.h"
-#include "ops/cpu/bf16_panels.h"
 
 // Products of bf16 by AMX: a tile is a register of 16 rows of 64 bytes, and one instruction (TDPBF16PS) adds the
 // product of two of them, 16×32 and 32×16 numbers, to a tile of 16×16 floats. Intel Architecture Instruction Set
@@ -41,10 +40,6 @@ struct LeftPanel {
 };
 LeftPanel packed_left(const bf16* panel);
 LeftPanel plain_left(const bf16* rows, int64_t row_stride);
-
-// A small product (bf16_panels.h) of whole pairs of tiles, which is multiplied as it lies. Needs TileRegisters.
-bool can_multiply(const SmallProduct& product);
-void multiply_small(const SmallProduct& product, bool accumulate);
 }  // namespace amx
 
 }  // namespace tprimat::engine

@@ -47,9 +47,9 @@ struct HeadTile {
 };
 
 struct AttentionTiles {
-  explicit AttentionTiles(const AttentionShape& s)
+  explicit AttentionTiles(const AttentionShape& s, int64_t vector = 16)
       : shape(s),
-        width((s.head_dim + 15) / 16 * 16),
+        width((s.head_dim + vector - 1) / vector * vector),
         query_tiles((s.queries + k_tile - 1) / k_tile),
         keys(std::min(s.keys, s.first_query + s.queries)),
         key_tiles((keys + k_tile - 1) / k_tile),

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "ops/cpu/amx_attention.h"
 #include "ops/cpu/bf16_attention_tiles.h"
 
 #if TPRIMAT_HAS_AVX512_BF16
@@ -10,59 +11,39 @@
 namespace tprimat::engine {
 namespace {
 
-// Of a tile of queries.
-struct RowRange {
-  int64_t first, count;
-};
-
-// Scores of some queries and several tiles of keys: 64×64 for each tile. Their powers: a row of all these keys per
-// query.
 struct ForwardBuffers {
-  bf16 *keys, *values, *powers;
-  float *scores, *output;
-  RunningTile* running;  // the largest scores before they are scaled
+  bf16 *keys, *values;     // of the group
+  bf16* powers;            // 64×64
+  float *scores, *output;  // 64×64, 64×width
+  RunningTile* running;    // the largest scores before they are scaled
 };
 
-using VisibleKeys = std::array<uint64_t, k_max_tiles>;
-
-// One query and several tiles of keys.
-struct ScoreRow {
-  const float* scores;
-  int64_t tiles;
-  const VisibleKeys& visible;
-};
-
-// The largest score that one query sees in several tiles of keys; −∞ where it sees none.
+// The largest of one query's 64 scores; −∞ where it sees none.
 template <bool IsPartial>
-TPRIMAT_AVX512_BF16 float largest_score(const ScoreRow& row) {
+TPRIMAT_AVX512_BF16 float largest_score(const float* scores, uint64_t visible) {
   __m512 top = _mm512_set1_ps(k_minus_infinity);
-  for (int64_t tile = 0; tile < row.tiles; ++tile)
-    for (int64_t c = 0; c < k_tile; c += k_lanes) {
-      const __m512 score = _mm512_loadu_ps(row.scores + tile * k_tile * k_tile + c);
-      const __m512 larger = _mm512_max_ps(top, score);
-      top = IsPartial ? _mm512_mask_mov_ps(top, lanes_of(row.visible[static_cast<size_t>(tile)], c), larger) : larger;
-    }
+  for (int64_t c = 0; c < k_tile; c += k_lanes) {
+    const __m512 larger = _mm512_max_ps(top, _mm512_loadu_ps(scores + c));
+    top = IsPartial ? _mm512_mask_mov_ps(top, lanes_of(visible, c), larger) : larger;
+  }
   return _mm512_reduce_max_ps(top);
 }
 
 // powers ← 2^(scale·(scores − largest)), 0 for keys out of sight; returns their sum. The largest gives exactly 1,
 // however large it is.
 template <bool IsPartial>
-TPRIMAT_AVX512_BF16 float raise_scores(const ScoreRow& row, float scale, float largest, bf16* powers) {
+TPRIMAT_AVX512_BF16 float raise_scores(const float* scores, uint64_t visible, float scale, float largest,
+                                       bf16* powers) {
   __m512 sum = _mm512_setzero_ps();
-  for (int64_t tile = 0; tile < row.tiles; ++tile) {
-    const auto power_of = [&](int64_t c) TPRIMAT_AVX512_BF16 {
-      const __m512 score = _mm512_loadu_ps(row.scores + tile * k_tile * k_tile + c);
-      const __m512 less = _mm512_sub_ps(score, _mm512_set1_ps(largest));
-      const __m512 power = power_of_two(_mm512_mul_ps(less, _mm512_set1_ps(scale)));
-      return IsPartial ? _mm512_maskz_mov_ps(lanes_of(row.visible[static_cast<size_t>(tile)], c), power) : power;
-    };
-    for (int64_t c = 0; c < k_tile; c += 2 * k_lanes) {
-      const __m512 low = power_of(c), high = power_of(c + k_lanes);
-      sum = _mm512_add_ps(sum, _mm512_add_ps(low, high));
-      // As a tile reads it: a load waits for what two stores left.
-      _mm512_storeu_si512(powers + tile * k_tile + c, reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(high, low)));
-    }
+  const auto power_of = [&](int64_t c) TPRIMAT_AVX512_BF16 {
+    const __m512 less = _mm512_sub_ps(_mm512_loadu_ps(scores + c), _mm512_set1_ps(largest));
+    const __m512 power = power_of_two(_mm512_mul_ps(less, _mm512_set1_ps(scale)));
+    return IsPartial ? _mm512_maskz_mov_ps(lanes_of(visible, c), power) : power;
+  };
+  for (int64_t c = 0; c < k_tile; c += 2 * k_lanes) {
+    const __m512 low = power_of(c), high = power_of(c + k_lanes);
+    sum = _mm512_add_ps(sum, _mm512_add_ps(low, high));
+    _mm512_storeu_si512(powers + c, reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(high, low)));
   }
   return _mm512_reduce_add_ps(sum);
 }
@@ -84,73 +65,56 @@ TPRIMAT_AVX512_BF16 void scale_row(float* row, int64_t width, float factor) {
     _mm512_storeu_ps(row + c, _mm512_mul_ps(_mm512_loadu_ps(row + c), _mm512_set1_ps(factor)));
 }
 
-// Some rows of a tile of queries, and several tiles of keys: from scores to powers, whose sums are added up. First the
-// largest of all rows, then the powers, so that no row waits for the one before.
+struct TilePair {
+  int64_t query, key;
+};
+
+// A tile of queries and one of keys: from scores to powers, whose sums are added up. First the largest of all rows,
+// then the powers, so that no row waits for the one before.
 template <bool IsPartial>
-void fold_scores(const AttentionTiles& t, const ForwardBuffers& b, int64_t tile, const KeyTiles& keys,
-                 const RowRange& range) {
+void fold_scores(const AttentionTiles& t, const ForwardBuffers& b, const TilePair& tile, int64_t rows) {
   const float scale = t.scale * k_log2_e;
-  const int64_t length = tiles_at_once() * k_tile;
-  std::array<VisibleKeys, k_tile> visible;
+  std::array<uint64_t, k_tile> visible;
   std::array<float, k_tile> top, shrink;
   top.fill(k_minus_infinity);
-  for (int64_t r = 0; r < range.count; ++r) {
+  for (int64_t r = 0; r < rows; ++r) {
     const auto row = static_cast<size_t>(r);
-    for (int64_t k = 0; IsPartial && k < keys.count; ++k)
-      visible[row][static_cast<size_t>(k)] = visible_keys(t, t.position(tile) + range.first + r, keys.first + k);
-    top[row] = largest_score<IsPartial>({b.scores + r * k_tile, keys.count, visible[row]});
+    visible[row] = IsPartial ? visible_keys(t, t.position(tile.query) + r, tile.key * k_tile) : 0;
+    top[row] = largest_score<IsPartial>(b.scores + r * k_tile, visible[row]);
   }
-  float *const largest = b.running->largest.data() + range.first, *const sums = b.running->sums.data() + range.first;
-  for (int64_t r = 0; r < range.count; r += k_lanes)
+  float *const largest = b.running->largest.data(), *const sums = b.running->sums.data();
+  for (int64_t r = 0; r < rows; r += k_lanes)
     renew_largest(top.data() + r, scale, largest + r, sums + r, shrink.data() + r);
-  for (int64_t r = 0; r < range.count; ++r) {
+  for (int64_t r = 0; r < rows; ++r) {
     const auto row = static_cast<size_t>(r);
-    sums[r] += raise_scores<IsPartial>({b.scores + r * k_tile, keys.count, visible[row]}, scale, largest[r],
-                                       b.powers + r * length);
-    if (keys.first > t.first_key_tile(tile)) scale_row(b.output + (range.first + r) * t.width, t.width, shrink[row]);
+    sums[r] += raise_scores<IsPartial>(b.scores + r * k_tile, visible[row], scale, largest[r], b.powers + r * k_tile);
+    if (tile.key > t.first_key_tile(tile.query)) scale_row(b.output + r * t.width, t.width, shrink[row]);
   }
 }
 
-bool needs_mask(const AttentionTiles& t, int64_t query_tile, const KeyTiles& keys) {
-  bool needs = false;
-  for (int64_t key_tile = keys.first; key_tile < keys.end(); ++key_tile) needs |= t.needs_mask(query_tile, key_tile);
-  return needs;
-}
-
-// One tile of queries of one head against all keys it may see; leaves the output times the sum of each row. By AMX half
-// of the queries at a time, whose scores stay in the first-level cache.
+// One tile of queries of one head against all keys it may see; leaves the output times the sum of each row.
 void attend(const AttentionTiles& t, const ForwardBuffers& b, const QueryTile& queries, int64_t tile) {
-  const int64_t at_once = tiles_at_once(), most_rows = at_once > 1 ? k_tile / 2 : k_tile;
   std::fill(b.output, b.output + k_tile * t.width, 0.0f);
   *b.running = {};
-  for (KeyTiles keys{t.first_key_tile(tile), 0}; keys.first < t.end_key_tile(tile); keys.first += at_once) {
-    keys.count = std::min(at_once, t.end_key_tile(tile) - keys.first);
-    const int64_t at = keys.first * k_tile * t.width;
-    for (int64_t first = 0; first < queries.count; first += most_rows) {
-      const QueryTile some{queries.rows + first * queries.stride, queries.stride,
-                           std::min(most_rows, queries.count - first)};
-      for (int64_t k = 0; k < keys.count; ++k)
-        score(t, some, b.keys + at + k * k_tile * t.width, b.scores + k * k_tile * k_tile);
-      const RowRange range{first, some.count};
-      if (needs_mask(t, tile, keys))
-        fold_scores<true>(t, b, tile, keys, range);
-      else
-        fold_scores<false>(t, b, tile, keys, range);
-      multiply_small({b.powers, at_once * k_tile, b.values + at, some.count, t.width, pairs_in(t, keys),
-                      b.output + first * t.width},
-                     true);
-    }
+  for (int64_t key_tile = t.first_key_tile(tile); key_tile < t.end_key_tile(tile); ++key_tile) {
+    const int64_t at = key_tile * k_tile * t.width;
+    score(t, queries, b.keys + at, b.scores);
+    if (t.needs_mask(tile, key_tile))
+      fold_scores<true>(t, b, {tile, key_tile}, queries.count);
+    else
+      fold_scores<false>(t, b, {tile, key_tile}, queries.count);
+    multiply_small({b.powers, k_tile, b.values + at, queries.count, t.width, pairs_in_tile(t, key_tile), b.output},
+                   true);
   }
 }
 
 void forward_group(const AttentionTiles& t, const HeadGroup& group, const AttentionInputs<bf16>& inputs,
                    const HeadRows<bf16>& y, float* logsumexp) {
-  const TileRegisters registers;
-  const int64_t whole = t.key_length() * t.width, tiles = tiles_at_once() * k_tile * k_tile;
-  TileScratch& scratch = thread_scratch(t, 2 * tiles);
+  const int64_t whole = t.key_length() * t.width, square = k_tile * k_tile;
+  TileScratch& scratch = thread_scratch(t);
   RunningTile running;
-  const ForwardBuffers b{take_bf16(scratch, whole), take_bf16(scratch, whole),      take_bf16(scratch, tiles),
-                         scratch.take(tiles),       scratch.take(k_tile * t.width), &running};
+  const ForwardBuffers b{take_bf16(scratch, whole), take_bf16(scratch, whole),      take_bf16(scratch, square),
+                         scratch.take(square),      scratch.take(k_tile * t.width), &running};
   pack_across(t, inputs.key, group, b.keys);
   pack_along(t, inputs.value, group, b.values);
   t.visit_queries(group, [&](int64_t head, int64_t tile) {
@@ -174,6 +138,7 @@ bool has_bf16_attention(const AttentionShape& shape) { return has_bf16_pairs() &
 
 void bf16_attention_forward(const AttentionShape& shape, const AttentionInputs<bf16>& inputs, const HeadRows<bf16>& y,
                             float* logsumexp) {
+  if (has_amx()) return amx::attention_forward(shape, inputs, y, logsumexp);
   const AttentionTiles tiles(shape);
   for_groups(shape, [&](const HeadGroup& group) { forward_group(tiles, group, inputs, y, logsumexp); });
 }

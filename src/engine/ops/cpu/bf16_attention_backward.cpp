@@ -1,4 +1,7 @@
+#include <initializer_list>
+
 #include "base/check.h"
+#include "ops/cpu/amx_attention.h"
 #include "ops/cpu/bf16_attention.h"
 #include "ops/cpu/bf16_attention_tiles.h"
 #include "ops/cpu/transpose16.h"
@@ -8,30 +11,27 @@
 namespace tprimat::engine {
 namespace {
 
-// `block`: as many queries or keys as tiles_at_once() tiles have.
 struct BackwardBuffers {
   bf16 *keys_across, *keys_along, *values_across;  // of the group
-  bf16 *queries_by_dim, *doutput_by_dim;           // of a block of queries: a row per element of the head
-  bf16* dscores;                                   // 64×block, a row per query
-  bf16 *power_pairs, *dscore_pairs;  // of a block of queries, panels of 64 keys: the pairs of two queries side by side
-  float *scores, *dpowers;           // of one tile of queries and one of keys
-  float* dqueries;                   // of a block of queries
-  float* transposed;                 // a tile on its way from columns to rows
-  float *dkeys, *dvalues;            // of the group: in each tile of 64 keys, a row per element of the head
+  bf16 *queries_by_dim, *doutput_by_dim;           // of a tile of queries: a row per element of the head
+  // Of a tile of queries and one of keys.
+  bf16* dscores;                     // a row per query
+  bf16 *power_pairs, *dscore_pairs;  // the pairs of two queries side by side
+  float *scores, *dpowers;
+  float* dqueries;         // of a tile of queries
+  float* transposed;       // a tile on its way from columns to rows
+  float *dkeys, *dvalues;  // of the group: in each tile of 64 keys, a row per element of the head
 };
 
 BackwardBuffers prepare_backward(const AttentionTiles& t, const HeadGroup& group, const AttentionInputs<bf16>& inputs) {
   const int64_t whole = t.key_length() * t.width, tile = k_tile * t.width, square = k_tile * k_tile;
-  const int64_t at_once = tiles_at_once();
-  TileScratch& scratch = thread_scratch(t, at_once * (2 * tile + (at_once + 1) * square));
+  TileScratch& scratch = thread_scratch(t);
   BackwardBuffers b{};
   for (bf16** buffer : {&b.keys_across, &b.keys_along, &b.values_across}) *buffer = take_bf16(scratch, whole);
-  for (bf16** buffer : {&b.queries_by_dim, &b.doutput_by_dim}) *buffer = take_bf16(scratch, at_once * tile);
-  b.dscores = take_bf16(scratch, at_once * square);
-  for (bf16** buffer : {&b.power_pairs, &b.dscore_pairs}) *buffer = take_bf16(scratch, at_once * at_once * square);
+  for (bf16** buffer : {&b.queries_by_dim, &b.doutput_by_dim}) *buffer = take_bf16(scratch, tile);
+  for (bf16** buffer : {&b.dscores, &b.power_pairs, &b.dscore_pairs}) *buffer = take_bf16(scratch, square);
   for (float** buffer : {&b.scores, &b.dpowers}) *buffer = scratch.take(square);
-  b.dqueries = scratch.take(at_once * tile);
-  b.transposed = scratch.take(tile);
+  for (float** buffer : {&b.dqueries, &b.transposed}) *buffer = scratch.take(tile);
   for (float** buffer : {&b.dkeys, &b.dvalues}) {
     *buffer = scratch.take(whole);
     std::fill(*buffer, *buffer + whole, 0.0f);
@@ -71,31 +71,22 @@ TPRIMAT_AVX512_BF16 inline __m512i interleave_halves(__m512i halves) {
   return _mm512_permutexvar_epi16(_mm512_load_si512(k_order), halves);
 }
 
-// Where the powers of a tile of queries and one of keys go, and what scales their scores.
-struct SoftmaxTile {
-  bf16 *power_pairs, *dscore_pairs, *dscores;
-  int64_t dscores_stride;
-  float scale;
-};
-
 // Queries 2k and 2k+1 of the tile (the second may be missing) against a tile of keys.
 TPRIMAT_AVX512_BF16 void softmax_backward_pair(const BackwardBuffers& b, const QueryRow* rows, int64_t queries,
-                                               int64_t k, const SoftmaxTile& to) {
-  bf16* const dscores = to.dscores + 2 * k * to.dscores_stride;
+                                               int64_t k, float scale) {
   for (int64_t c = 0; c < k_tile; c += k_lanes) {
     const int64_t at = 2 * k * k_tile + c;
-    const PowerAndGradient even = softmax_backward(b.scores + at, b.dpowers + at, to.scale, rows[2 * k], c);
+    const PowerAndGradient even = softmax_backward(b.scores + at, b.dpowers + at, scale, rows[2 * k], c);
     PowerAndGradient odd{_mm512_setzero_ps(), _mm512_setzero_ps()};
     if (2 * k + 1 < queries)
-      odd = softmax_backward(b.scores + at + k_tile, b.dpowers + at + k_tile, to.scale, rows[2 * k + 1], c);
+      odd = softmax_backward(b.scores + at + k_tile, b.dpowers + at + k_tile, scale, rows[2 * k + 1], c);
     const auto powers = reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(odd.power, even.power));
     const auto gradients = reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(odd.dscore, even.dscore));
     const int64_t pair = 2 * (k * k_tile + c);
-    _mm512_storeu_si512(to.power_pairs + pair, interleave_halves(powers));
-    _mm512_storeu_si512(to.dscore_pairs + pair, interleave_halves(gradients));
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(dscores + c), _mm512_castsi512_si256(gradients));
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(dscores + to.dscores_stride + c),
-                        _mm512_extracti64x4_epi64(gradients, 1));
+    _mm512_storeu_si512(b.power_pairs + pair, interleave_halves(powers));
+    _mm512_storeu_si512(b.dscore_pairs + pair, interleave_halves(gradients));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(b.dscores + at), _mm512_castsi512_si256(gradients));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(b.dscores + at + k_tile), _mm512_extracti64x4_epi64(gradients, 1));
   }
 }
 
@@ -108,110 +99,61 @@ TPRIMAT_AVX512_BF16 float dot_product(const bf16* a, const bf16* b, int64_t coun
   return _mm512_reduce_add_ps(sum);
 }
 
-// Tiles of queries of one head, side by side.
-struct QueryBlock {
-  int64_t first, count;  // tiles
-  std::array<QueryTile, k_max_tiles> queries, doutput;
-  std::array<QueryRow, k_max_tiles * k_tile> rows;
+// A tile of queries of one head.
+struct BackwardTile {
+  int64_t tile;
+  QueryTile queries, doutput;
+  std::array<QueryRow, k_tile> rows;
 };
 
-// Of the tiles of keys, those that a tile of queries sees.
-KeyTiles seen_of(const AttentionTiles& t, const KeyTiles& keys, int64_t query_tile) {
-  const int64_t first = std::max(keys.first, t.first_key_tile(query_tile));
-  return {first, std::max<int64_t>(0, std::min(keys.end(), t.end_key_tile(query_tile)) - first)};
+// What one tile of keys gives to dqueries, and gets to its dkeys and dvalues.
+void backward_keys(const AttentionTiles& t, const BackwardBuffers& b, BackwardTile& q, int64_t key_tile) {
+  const int64_t at = key_tile * k_tile * t.width, pairs = pair_count(q.queries.count);
+  const bool is_partial = t.needs_mask(q.tile, key_tile);
+  for (int64_t r = 0; r < q.queries.count; ++r)
+    q.rows[static_cast<size_t>(r)].visible =
+        is_partial ? visible_keys(t, t.position(q.tile) + r, key_tile * k_tile) : ~0ull;
+  score(t, q.queries, b.keys_across + at, b.scores);
+  score(t, q.doutput, b.values_across + at, b.dpowers);
+  for (int64_t k = 0; k < pairs; ++k) softmax_backward_pair(b, q.rows.data(), q.queries.count, k, t.scale);
+  multiply_small(
+      {b.dscores, k_tile, b.keys_along + at, q.queries.count, t.width, pairs_in_tile(t, key_tile), b.dqueries}, true);
+  multiply_small({b.doutput_by_dim, k_tile, b.power_pairs, t.width, k_tile, pairs, b.dvalues + at}, true);
+  multiply_small({b.queries_by_dim, k_tile, b.dscore_pairs, t.width, k_tile, pairs, b.dkeys + at}, true);
 }
 
-// Fills the powers and gradients of the scores of one tile of queries; adds to its dqueries.
-void backward_tile(const AttentionTiles& t, const BackwardBuffers& b, QueryBlock& block, int64_t i,
-                   const KeyTiles& keys) {
-  const int64_t tile = block.first + i, length = tiles_at_once() * k_tile;
-  const QueryTile &queries = block.queries[static_cast<size_t>(i)], &doutput = block.doutput[static_cast<size_t>(i)];
-  QueryRow* const rows = block.rows.data() + i * k_tile;
-  const KeyTiles seen = seen_of(t, keys, tile);
-  if (seen.count == 0) return;
-  for (int64_t key_tile = seen.first; key_tile < seen.end(); ++key_tile) {
-    const bool is_partial = t.needs_mask(tile, key_tile);
-    for (int64_t r = 0; r < queries.count; ++r)
-      rows[r].visible = is_partial ? visible_keys(t, t.position(tile) + r, key_tile) : ~0ull;
-    score(t, queries, b.keys_across + key_tile * k_tile * t.width, b.scores);
-    score(t, doutput, b.values_across + key_tile * k_tile * t.width, b.dpowers);
-    const int64_t pairs = (key_tile - keys.first) * length * k_tile + i * k_tile * k_tile;
-    const SoftmaxTile to{b.power_pairs + pairs, b.dscore_pairs + pairs, b.dscores + (key_tile - seen.first) * k_tile,
-                         length, t.scale};
-    for (int64_t k = 0; k < pair_count(queries.count); ++k) softmax_backward_pair(b, rows, queries.count, k, to);
-  }
-  multiply_small({b.dscores, length, b.keys_along + seen.first * k_tile * t.width, queries.count, t.width,
-                  pairs_in(t, seen), b.dqueries + i * k_tile * t.width},
-                 true);
-}
-
-// Adds to dkeys and dvalues of one tile of keys what the block's queries that see it give.
-void backward_keys(const AttentionTiles& t, const BackwardBuffers& b, const QueryBlock& block, const KeyTiles& keys,
-                   int64_t key_tile) {
-  const auto sees = [&](int64_t i) { return seen_of(t, {key_tile, 1}, block.first + i).count > 0; };
-  int64_t begin = 0, end = block.count;
-  while (begin < end && !sees(begin)) ++begin;
-  while (begin < end && !sees(end - 1)) --end;
-  if (begin == end) return;
-  const int64_t length = tiles_at_once() * k_tile, at = key_tile * k_tile * t.width, query = begin * k_tile;
-  const int64_t pairs =
-      (end - 1) * k_tile / 2 + pair_count(block.queries[static_cast<size_t>(end - 1)].count) - query / 2;
-  const int64_t panel = (key_tile - keys.first) * length * k_tile + query * k_tile;
-  multiply_small({b.doutput_by_dim + query, length, b.power_pairs + panel, t.width, k_tile, pairs, b.dvalues + at},
-                 true);
-  multiply_small({b.queries_by_dim + query, length, b.dscore_pairs + panel, t.width, k_tile, pairs, b.dkeys + at},
-                 true);
-}
-
-// All keys that a block of queries sees: adds to dkeys and dvalues, fills dqueries.
-void backward_block(const AttentionTiles& t, const BackwardBuffers& b, QueryBlock& block) {
-  std::fill(b.dqueries, b.dqueries + block.count * k_tile * t.width, 0.0f);
-  const int64_t end = t.end_key_tile(block.first + block.count - 1);
-  for (KeyTiles keys{t.first_key_tile(block.first), 0}; keys.first < end; keys.first += tiles_at_once()) {
-    keys.count = std::min(tiles_at_once(), end - keys.first);
-    for (int64_t i = 0; i < block.count; ++i) backward_tile(t, b, block, i, keys);
-    for (int64_t key_tile = keys.first; key_tile < keys.end(); ++key_tile) backward_keys(t, b, block, keys, key_tile);
-  }
-}
-
-// What the backward pass needs of a block of queries of one head.
-QueryBlock gather_queries(const AttentionTiles& t, const HeadGroup& group, const AttentionGradient<bf16>& g,
-                          const HeadTile& which, const BackwardBuffers& b) {
-  const auto [head, first] = which;
-  QueryBlock block{first, std::min(tiles_at_once(), t.query_tiles - first), {}, {}, {}};
-  int64_t count = 0;
-  for (int64_t i = 0; i < block.count; ++i) {
-    const int64_t tile = first + i;
-    const QueryTile queries = query_tile(t, g.inputs.query, group, head, tile),
-                    doutput = query_tile(t, g.dy, group, head, tile), y = query_tile(t, g.y, group, head, tile);
-    block.queries[static_cast<size_t>(i)] = queries, block.doutput[static_cast<size_t>(i)] = doutput;
-    for (int64_t r = 0; r < queries.count; ++r) {
-      for (const QueryTile* each : {&queries, &doutput, &y})
-        prefetch_row<For::reading>(each->rows + (r + k_rows_ahead) * each->stride, t.shape.head_dim);
-      block.rows[static_cast<size_t>(i * k_tile + r)] = {
-          g.logsumexp[t.statistic(group, head, tile * k_tile + r)],
-          dot_product(y.rows + r * y.stride, doutput.rows + r * doutput.stride, t.shape.head_dim), 0};
-    }
-    count += queries.count;
-  }
-  const int64_t length = tiles_at_once() * k_tile;
-  const auto pack = [&](const QueryTile& rows, bf16* to) {
-    pack_rows({rows.rows, t.shape.head_dim, count, 1, rows.stride}, t.width, length, to);
+// What the backward pass needs of a tile of queries.
+BackwardTile gather_queries(const AttentionTiles& t, const HeadGroup& group, const AttentionGradient<bf16>& g,
+                            const HeadTile& which, const BackwardBuffers& b) {
+  const auto rows_of = [&](const HeadRows<const bf16>& rows) {
+    return query_tile(t, rows, group, which.head, which.tile);
   };
-  pack(block.queries[0], b.queries_by_dim), pack(block.doutput[0], b.doutput_by_dim);
-  return block;
+  BackwardTile q{which.tile, rows_of(g.inputs.query), rows_of(g.dy), {}};
+  const QueryTile y = rows_of(g.y);
+  for (int64_t r = 0; r < q.queries.count; ++r) {
+    for (const QueryTile* each : std::initializer_list<const QueryTile*>{&q.queries, &q.doutput, &y})
+      prefetch_row<For::reading>(each->rows + (r + k_rows_ahead) * each->stride, t.shape.head_dim);
+    q.rows[static_cast<size_t>(r)] = {
+        g.logsumexp[t.statistic(group, which.head, which.tile * k_tile + r)],
+        dot_product(y.rows + r * y.stride, q.doutput.rows + r * q.doutput.stride, t.shape.head_dim), 0};
+  }
+  const auto pack = [&](const QueryTile& rows, bf16* to) {
+    pack_rows({rows.rows, t.shape.head_dim, rows.count, 1, rows.stride}, t.width, k_tile, to);
+  };
+  pack(q.queries, b.queries_by_dim), pack(q.doutput, b.doutput_by_dim);
+  return q;
 }
 
 void backward_queries(const AttentionTiles& t, const HeadGroup& group, const AttentionGradient<bf16>& g,
                       const HeadTile& which, const BackwardBuffers& b) {
-  QueryBlock block = gather_queries(t, group, g, which, b);
-  backward_block(t, b, block);
-  for (int64_t i = 0; i < block.count; ++i) {
-    bf16* const dquery = t.head(g.dquery, group.batch, which.head, (block.first + i) * k_tile);
-    for (int64_t r = 0; r < block.queries[static_cast<size_t>(i)].count; ++r) {
-      prefetch_row<For::writing>(dquery + (r + k_rows_ahead) * g.dquery.row_stride, t.shape.head_dim);
-      narrow_row(t, b.dqueries + (i * k_tile + r) * t.width, t.scale, false, dquery + r * g.dquery.row_stride);
-    }
+  BackwardTile q = gather_queries(t, group, g, which, b);
+  std::fill(b.dqueries, b.dqueries + k_tile * t.width, 0.0f);
+  for (int64_t key_tile = t.first_key_tile(which.tile); key_tile < t.end_key_tile(which.tile); ++key_tile)
+    backward_keys(t, b, q, key_tile);
+  bf16* const dquery = t.head(g.dquery, group.batch, which.head, which.tile * k_tile);
+  for (int64_t r = 0; r < q.queries.count; ++r) {
+    prefetch_row<For::writing>(dquery + (r + k_rows_ahead) * g.dquery.row_stride, t.shape.head_dim);
+    narrow_row(t, b.dqueries + r * t.width, t.scale, false, dquery + r * g.dquery.row_stride);
   }
 }
 
@@ -228,11 +170,8 @@ TPRIMAT_AVX512_BF16 void transpose_tile(float* tile, int64_t rows, float* transp
 }
 
 void backward_group(const AttentionTiles& t, const HeadGroup& group, const AttentionGradient<bf16>& g) {
-  const TileRegisters registers;
   const BackwardBuffers b = prepare_backward(t, group, g.inputs);
-  t.visit_queries(group, [&](int64_t head, int64_t tile) {
-    if (tile % tiles_at_once() == 0) backward_queries(t, group, g, {head, tile}, b);
-  });
+  t.visit_queries(group, [&](int64_t head, int64_t tile) { backward_queries(t, group, g, {head, tile}, b); });
   const int64_t whole = t.key_length() * t.width;
   for (float* gradient : {b.dkeys, b.dvalues})
     for (int64_t at = 0; at < whole; at += k_tile * t.width) transpose_tile(gradient + at, t.width, b.transposed);
@@ -246,6 +185,7 @@ void backward_group(const AttentionTiles& t, const HeadGroup& group, const Atten
 }  // namespace
 
 void bf16_attention_backward(const AttentionShape& shape, const AttentionGradient<bf16>& gradient) {
+  if (has_amx()) return amx::attention_backward(shape, gradient);
   const AttentionTiles tiles(shape);
   for_groups(shape, [&](const HeadGroup& group) { backward_group(tiles, group, gradient); });
 }

@@ -8,31 +8,18 @@
 #include "ops/cpu/bf16_panels.h"
 #include "ops/cpu/bf16_vectors.h"
 
-// What both passes of attention share whose products are of bf16.
+// What the passes of attention share whose products are of bf16.
 #if TPRIMAT_HAS_AVX512_BF16
 namespace tprimat::engine {
 
-// A product adds up this many tiles of keys, and backward of queries, before its sums pass through memory, which by AMX
-// costs as much as 64 elements.
-inline constexpr int64_t k_max_tiles = 4;
-inline int64_t tiles_at_once() { return has_amx() ? k_max_tiles : 1; }
-
-// Which keys of a tile one query sees: a bit for each.
-static_assert(k_tile == 64);
+// Which of 64 keys one query sees: a bit for each.
 inline uint64_t bits_below(int64_t count) {
   return count >= k_tile ? ~0ull : (1ull << std::max<int64_t>(count, 0)) - 1;
 }
-inline uint64_t visible_keys(const AttentionTiles& t, int64_t position, int64_t key_tile) {
-  const int64_t start = key_tile * k_tile;
-  return bits_below(t.end_key(position) - start) & ~bits_below(t.first_key(position) - start);
+inline uint64_t visible_keys(const AttentionTiles& t, int64_t position, int64_t key) {
+  return bits_below(t.end_key(position) - key) & ~bits_below(t.first_key(position) - key);
 }
 inline __mmask16 lanes_of(uint64_t keys, int64_t first) { return static_cast<__mmask16>(keys >> first); }
-
-// Tiles of keys side by side.
-struct KeyTiles {
-  int64_t first, count;
-  int64_t end() const { return first + count; }
-};
 
 inline bf16* take_bf16(TileScratch& scratch, int64_t count) {
   return reinterpret_cast<bf16*>(scratch.take((count + 1) / 2));
@@ -57,9 +44,7 @@ inline void pack_along(const AttentionTiles& t, const HeadRows<const bf16>& rows
   }
 }
 
-inline int64_t pairs_in(const AttentionTiles& t, const KeyTiles& keys) {
-  return (keys.count - 1) * k_tile / 2 + pair_count(keys_in_tile(t, keys.end() - 1));
-}
+inline int64_t pairs_in_tile(const AttentionTiles& t, int64_t tile) { return pair_count(keys_in_tile(t, tile)); }
 
 // One tile of rows of one head, in place.
 struct QueryTile {

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/check.h"
-#include "ops/cpu/amx_tiles.h"
 #include "ops/cpu/instruction_sets.h"
 #include "ops/cpu/transpose16.h"
 
@@ -197,7 +196,6 @@ TPRIMAT_AVX512_BF16 void multiply_small_columns(const SmallProduct& p, int64_t c
 }  // namespace
 
 void multiply_small(const SmallProduct& product, bool accumulate) {
-  if (amx::can_multiply(product)) return amx::multiply_small(product, accumulate);
   int64_t col = 0;
   for (; col + 64 <= product.cols; col += 64) multiply_small_columns<4>(product, col, accumulate);
   for (; col < product.cols; col += 16) multiply_small_columns<1>(product, col, accumulate);

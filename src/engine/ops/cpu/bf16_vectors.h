@@ -26,15 +26,15 @@ TPRIMAT_AVX512_BF16 inline __m256i narrow(__m512 values) {
   return reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(values));
 }
 
-// 2^x for x below 128, to 2 units in the last place: x = n + r, and the polynomial of degree 5 in r whose largest
-// relative error in [-1/2, 1/2] is least (Remez). NaN stays NaN.
+// 2^x for x below 128, to 3e-6: x = n + r, and the polynomial of degree 4 in r whose largest relative error in [0, 1)
+// is least (Remez). NaN stays NaN.
 TPRIMAT_AVX512_BF16 inline __m512 power_of_two(__m512 x) {
-  x = _mm512_max_ps(_mm512_set1_ps(-151.0f), x);  // 2^-151 is 0 in float; the second operand passes NaN on
-  const __m512 n = _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC), r = _mm512_sub_ps(x, n);
-  __m512 power = _mm512_set1_ps(1.3276472e-3f);
-  for (const float coefficient : {9.675541e-3f, 5.550713e-2f, 0.2402212f, 0.69314694f, 1.0000001f})
+  constexpr int k_above_floor = 0x09;
+  const __m512 r = _mm512_reduce_ps(x, k_above_floor);
+  __m512 power = _mm512_set1_ps(1.3534168e-2f);
+  for (const float coefficient : {5.201146e-2f, 0.24144275f, 0.69300383f, 1.0000026f})
     power = _mm512_fmadd_ps(power, r, _mm512_set1_ps(coefficient));
-  return _mm512_scalef_ps(power, n);
+  return _mm512_scalef_ps(power, x);
 }
 inline constexpr float k_log2_e = 1.44269504f;
 

@@ -1,0 +1,350 @@
+#include <vector>
+
+#include "base/check.h"
+#include "ops/cpu/amx_attention.h"
+#include "ops/cpu/amx_attention_strips.h"
+
+#if TPRIMAT_HAS_AVX512_BF16
+
+namespace tprimat::engine::amx {
+namespace {
+
+// Gradients of keys and values are summed up by column, a strip of keys after the other, width×32 each: the left side
+// of their products is then rows of queries, and the powers are pairs of two queries, as the softmax leaves them.
+constexpr int64_t k_block_strips = 8, k_block_queries = k_block_strips * k_strip;
+constexpr int64_t k_block_keys = 128, k_score_keys = 64;
+
+// Some queries of one head.
+struct QueryBlock {
+  int64_t head, first, count;
+  int64_t strips() const { return (count + k_strip - 1) / k_strip; }
+};
+struct Keys {
+  int64_t first, end;
+  bool empty() const { return first >= end; }
+  int64_t count() const { return end - first; }
+};
+
+constexpr int k_to_nearest = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
+
+// What the backward pass needs of one query.
+struct QueryStatistics {
+  float logsumexp, dot;
+};
+
+// power = e^(scale·score − logsumexp) and dscore = power·(dpower − dot) of one query and 16 keys.
+struct PowerAndGradient {
+  __m512 power, dscore;
+};
+TPRIMAT_INLINE_AVX512_BF16 inline PowerAndGradient softmax_backward(const float* score, const float* dpower,
+                                                                    float scale, const QueryStatistics& query) {
+  // Rounded as in the forward pass, where the largest score has become a part of logsumexp: no compiler may fuse these
+  // two.
+  const __m512 scaled = _mm512_mul_round_ps(_mm512_load_ps(score), _mm512_set1_ps(scale), k_to_nearest);
+  const __m512 less = _mm512_sub_ps(scaled, _mm512_set1_ps(query.logsumexp));
+  const __m512 power = power_of_two(_mm512_mul_ps(less, _mm512_set1_ps(k_log2_e)));
+  return {power, _mm512_mul_ps(power, _mm512_sub_ps(_mm512_load_ps(dpower), _mm512_set1_ps(query.dot)))};
+}
+
+// Each number of the lower half beside that of the upper one.
+TPRIMAT_INLINE_AVX512_BF16 inline __m512i interleave_halves(__m512i halves) {
+  alignas(64) static constexpr int16_t k_order[32] = {0, 16, 1, 17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,
+                                                      8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
+  return _mm512_permutexvar_epi16(_mm512_load_si512(k_order), halves);
+}
+
+TPRIMAT_INLINE_AVX512_BF16 inline float dot_product(const bf16* a, const bf16* b, int64_t count) {
+  __m512 sum = _mm512_setzero_ps();
+  for (int64_t c = 0; c < count; c += k_lanes) {
+    const __mmask16 present = lanes_below(count - c);
+    sum = _mm512_fmadd_ps(widen(a + c, present), widen(b + c, present), sum);
+  }
+  return _mm512_reduce_add_ps(sum);
+}
+
+class BackwardGroup {
+ public:
+  BackwardGroup(const AttentionTiles& t, const HeadGroup& group, const AttentionGradient<bf16>& g)
+      : t_(t),
+        group_(group),
+        g_(g),
+        streams_queries_(is_large(t, g.dquery)),
+        streams_keys_(is_large(t, g.dkey) && !g.accumulate) {
+    const int64_t whole = whole_strips(t.keys) * t.width, block = k_block_queries * t.width;
+    TileScratch& scratch = thread_scratch(t, 6 * block + 4 * k_block_queries * k_block_keys);
+    for (bf16** buffer : {&keys_across_, &keys_along_, &values_across_}) *buffer = take_bf16(scratch, whole);
+    for (bf16** buffer : {&queries_, &doutput_, &queries_by_dim_, &doutput_by_dim_})
+      *buffer = take_bf16(scratch, block);
+    for (bf16** buffer : {&power_pairs_, &dscore_pairs_}) *buffer = take_bf16(scratch, k_block_queries * k_block_keys);
+    dscores_ = take_bf16(scratch, k_strip * k_block_keys);
+    for (float** buffer : {&scores_, &dpowers_}) *buffer = scratch.take(k_strip * k_score_keys);
+    dqueries_ = scratch.take(block);
+    for (float** buffer : {&dkeys_, &dvalues_}) *buffer = scratch.take(whole);
+    has_gradient_.assign(static_cast<size_t>(whole_strips(t.keys) / k_strip), false);
+  }
+
+  void run() {
+    const TileRegisters registers;
+    const int64_t heads = t_.shape.heads / t_.shape.kv_heads;
+    for (int64_t head = group_.kv_head * heads; head < (group_.kv_head + 1) * heads; ++head)
+      for (int64_t query = 0; query < t_.shape.queries; query += k_block_queries) {
+        const QueryBlock block{head, query, std::min(k_block_queries, t_.shape.queries - query)};
+        gather(block);
+        next_ = {head, query + k_block_queries, 0}, fetched_ = 0;
+        work_through(block);
+        put_query_gradients(block);
+      }
+    put_key_gradients(dkeys_, t_.scale, g_.dkey);
+    put_key_gradients(dvalues_, 1.0f, g_.dvalue);
+    _mm_sfence();  // what was stored past the caches comes before what follows on other threads
+  }
+
+ private:
+  int64_t position(int64_t query) const { return t_.shape.first_query + query; }
+  StripRows rows_of(const HeadRows<const bf16>& rows, int64_t head, int64_t first, int64_t count) const {
+    return strip_rows(t_, rows, group_.batch, head, first, count);
+  }
+  // Whole strips of keys that some of these queries see.
+  Keys seen_by(int64_t query, int64_t count) const {
+    return {t_.first_key(position(query)) / k_strip * k_strip, whole_strips(t_.end_key(position(query + count - 1)))};
+  }
+  Keys seen_by_strip(const QueryBlock& block, int64_t strip) const {
+    return seen_by(block.first + strip * k_strip, std::min(k_strip, block.count - strip * k_strip));
+  }
+
+  // What a block of queries needs.
+  TPRIMAT_AVX512_BF16 void gather(const QueryBlock& block) {
+    const auto rows_from = [&](const HeadRows<const bf16>& rows, int64_t query) {
+      return rows_of(rows, block.head, query, std::min(k_strip, block.first + block.count - query));
+    };
+    statistics_.fill({0.0f, 0.0f});
+    for (int64_t at = 0; at < block.count; at += k_strip) {
+      const int64_t query = block.first + at;
+      const StripRows q = rows_from(g_.inputs.query, query), dy = rows_from(g_.dy, query), y = rows_from(g_.y, query);
+      pack_rows(t_, q, queries_ + at * t_.width);
+      pack_rows(t_, dy, doutput_ + at * t_.width);
+      for (int64_t r = 0; r < q.count; ++r)
+        statistics_[static_cast<size_t>(at + r)] = {
+            g_.logsumexp[t_.statistic(group_, block.head, query + r)],
+            dot_product(y.rows + r * y.stride, dy.rows + r * dy.stride, t_.shape.head_dim)};
+    }
+    pack_by_dim(rows_of(g_.inputs.query, block.head, block.first, block.count), queries_by_dim_);
+    pack_by_dim(rows_of(g_.dy, block.head, block.first, block.count), doutput_by_dim_);
+    const int64_t end = seen_by(block.first, block.count).end;
+    for (; packed_ < end; packed_ += k_strip) {
+      const int64_t count = std::min(k_strip, t_.keys - packed_), at = packed_ * t_.width;
+      const StripRows keys = rows_of(g_.inputs.key, group_.kv_head, packed_, count);
+      pack_across(t_, keys, keys_across_ + at);
+      pack_along(t_, keys, keys_along_ + at);
+      pack_across(t_, rows_of(g_.inputs.value, group_.kv_head, packed_, count), values_across_ + at);
+    }
+  }
+  // A row per element of the head.
+  void pack_by_dim(const StripRows& from, bf16* to) const {
+    amx::pack_panels(Side::left, {from.rows, t_.shape.head_dim, from.count, 1, from.stride},
+                     {0, t_.width, 0, from.count}, to);
+  }
+
+  void work_through(const QueryBlock& block) {
+    const Keys seen = seen_by(block.first, block.count);
+    if (seen.empty()) std::fill_n(dqueries_, k_block_queries * t_.width, 0.0f);
+    for (Keys keys{seen.first, 0}; keys.first < seen.end; keys.first += k_block_keys) {
+      keys.end = std::min(keys.first + k_block_keys, seen.end);
+      for (int64_t strip = 0; strip < block.strips(); ++strip) {
+        const Keys own = seen_by_strip(block, strip);
+        const Keys part{std::max(keys.first, own.first), std::min(keys.end, own.end)};
+        if (!part.empty()) add_strip(block, strip, keys, part, keys.first > own.first);
+      }
+      for (int64_t key = keys.first; key < keys.end; key += k_strip) add_keys(block, keys, key);
+    }
+  }
+
+  // The powers of one strip of queries and their gradients; adds to its dqueries.
+  void add_strip(const QueryBlock& block, int64_t strip, const Keys& keys, const Keys& part, bool accumulate) {
+    const int64_t at = strip * k_strip * t_.width, query = block.first + strip * k_strip;
+    const int64_t last = position(std::min(query + k_strip, block.first + block.count) - 1);
+    for (int64_t key = part.first; key < part.end; key += k_score_keys) {
+      const int64_t count = std::min(k_score_keys, part.end - key), steps = t_.width / k_step;
+      const auto score = [&](const bf16* rows, const bf16* panels, float* scores) {
+        multiply(
+            {packed_left(rows + at), across(t_, panels + key * t_.width), steps, count / k_strip, scores, k_score_keys},
+            false);
+      };
+      score(queries_, keys_across_, scores_);
+      score(doutput_, values_across_, dpowers_);
+      const Keys now{key, key + count};
+      if (now.end > t_.end_key(position(query)) || now.first < t_.first_key(last))
+        softmax_backward<true>(strip, query, keys, now);
+      else
+        softmax_backward<false>(strip, query, keys, now);
+    }
+    multiply(
+        {plain_left(dscores_ + (part.first - keys.first), k_block_keys), along(t_, keys_along_ + part.first * t_.width),
+         part.count() / k_step, t_.width / k_panel_lines, dqueries_ + at, t_.width},
+        accumulate);
+  }
+
+  // A strip of queries and up to 64 keys.
+  template <bool IsPartial>
+  TPRIMAT_AVX512_BF16 void softmax_backward(int64_t strip, int64_t query, const Keys& keys, const Keys& now) {
+    const QueryStatistics* const statistics = statistics_.data() + strip * k_strip;
+    for (int64_t r = 0; r < k_strip; r += 2) {
+      fetch_next_row(), fetch_next_row();
+      const uint64_t visible[2] = {IsPartial ? visible_keys(t_, position(query + r), now.first) : 0,
+                                   IsPartial ? visible_keys(t_, position(query + r + 1), now.first) : 0};
+      bf16* const dscores = dscores_ + r * k_block_keys + (now.first - keys.first);
+      for (int64_t c = 0; c < now.count(); c += k_lanes) {
+        const int64_t from = r * k_score_keys + c;
+        PowerAndGradient even = amx::softmax_backward(scores_ + from, dpowers_ + from, t_.scale, statistics[r]);
+        PowerAndGradient odd = amx::softmax_backward(scores_ + from + k_score_keys, dpowers_ + from + k_score_keys,
+                                                     t_.scale, statistics[r + 1]);
+        if (IsPartial) hide(lanes_of(visible[0], c), even), hide(lanes_of(visible[1], c), odd);
+        const __m512i powers = narrow_both(even.power, odd.power), gradients = narrow_both(even.dscore, odd.dscore);
+        const int64_t pair = pair_at(keys, strip, now.first + c - keys.first, r);
+        _mm512_store_si512(power_pairs_ + pair, interleave_halves(powers));
+        _mm512_store_si512(dscore_pairs_ + pair, interleave_halves(gradients));
+        _mm256_store_si256(reinterpret_cast<__m256i*>(dscores + c), _mm512_castsi512_si256(gradients));
+        _mm256_store_si256(reinterpret_cast<__m256i*>(dscores + k_block_keys + c),
+                           _mm512_extracti64x4_epi64(gradients, 1));
+      }
+    }
+  }
+  TPRIMAT_INLINE_AVX512_BF16 static void hide(__mmask16 visible, PowerAndGradient& values) {
+    values.power = _mm512_maskz_mov_ps(visible, values.power);
+    values.dscore = _mm512_maskz_mov_ps(visible, values.dscore);
+  }
+  // Where the pair of queries r and r + 1 of a strip lies for 16 keys: the right side of a product over queries whose
+  // columns are keys.
+  static int64_t pair_at(const Keys& keys, int64_t strip, int64_t key, int64_t r) {
+    const int64_t tile = 2 * (strip * (keys.count() / k_strip)) + key / k_lanes;
+    return tile * k_step_size / 2 + r * k_lanes;
+  }
+
+  // Adds to dkeys and dvalues of one strip of keys what the queries of a block that see it give.
+  void add_keys(const QueryBlock& block, const Keys& keys, int64_t key) {
+    const auto sees = [&](int64_t strip) {
+      const Keys own = seen_by_strip(block, strip);
+      return own.first <= key && key < own.end;
+    };
+    int64_t begin = 0, end = block.strips();
+    while (begin < end && !sees(begin)) ++begin;
+    while (begin < end && !sees(end - 1)) --end;
+    if (begin == end) return;
+    const int64_t of_keys = keys.count() / k_strip, at = key * t_.width;
+    const bool accumulate = has_gradient_[static_cast<size_t>(key / k_strip)];
+    const auto add = [&](const bf16* by_dim, const bf16* pairs, float* gradient) {
+      for (int64_t dim = 0; dim < t_.width; dim += k_strip)
+        multiply({packed_left(by_dim + (dim / k_strip * block.strips() + begin) * k_step_size),
+                  {pairs + (begin * of_keys + (key - keys.first) / k_strip) * k_step_size, of_keys * k_step_size, 0},
+                  end - begin,
+                  1,
+                  gradient + at + dim * k_strip,
+                  k_strip},
+                 accumulate);
+    };
+    add(doutput_by_dim_, power_pairs_, dvalues_);
+    add(queries_by_dim_, dscore_pairs_, dkeys_);
+    has_gradient_[static_cast<size_t>(key / k_strip)] = true;
+  }
+
+  // A row of what the next block of queries needs, as long as there are any.
+  __attribute__((always_inline)) void fetch_next_row() {
+    const int64_t query = next_.first + fetched_, key = packed_ + fetched_, width = t_.shape.head_dim;
+    if (fetched_ == k_block_queries) return;
+    ++fetched_;
+    if (query < t_.shape.queries)
+      for (const HeadRows<const bf16>* rows : {&g_.inputs.query, &g_.dy, &g_.y})
+        fetch_row(t_.head(*rows, group_.batch, next_.head, query), width);
+    if (key < t_.keys)
+      for (const HeadRows<const bf16>* rows : {&g_.inputs.key, &g_.inputs.value})
+        fetch_row(t_.head(*rows, group_.batch, group_.kv_head, key), width);
+  }
+
+  // Two vectors of a row, times a factor.
+  TPRIMAT_INLINE_AVX512_BF16 static void put(bf16* to, __mmask32 present, __m512 low, __m512 high, float factor,
+                                             bool streams) {
+    store_line(to, present,
+               narrow_both(_mm512_mul_ps(low, _mm512_set1_ps(factor)), _mm512_mul_ps(high, _mm512_set1_ps(factor))),
+               streams);
+  }
+  TPRIMAT_AVX512_BF16 void put_query_gradients(const QueryBlock& block) {
+    bf16* to = t_.head(g_.dquery, group_.batch, block.head, block.first);
+    for (int64_t r = 0; r < block.count; ++r, to += g_.dquery.row_stride)
+      for (int64_t c = 0; c < t_.width; c += 2 * k_lanes) {
+        const float* const from = dqueries_ + r * t_.width + c;
+        put(to + c, first_lanes(t_.shape.head_dim - c), _mm512_load_ps(from), _mm512_load_ps(from + k_lanes), t_.scale,
+            streams_queries_);
+      }
+  }
+
+  // dkey or dvalue, from columns to rows.
+  TPRIMAT_AVX512_BF16 void put_key_gradients(const float* gradient, float factor, const HeadRows<bf16>& to) {
+    bf16* const first = t_.head(to, group_.batch, group_.kv_head, 0);
+    for (int64_t key = 0; key < t_.keys; key += k_lanes) {
+      if (!has_gradient_[static_cast<size_t>(key / k_strip)]) {
+        put_zeros(first, key, std::min(key + k_lanes, t_.keys), to.row_stride);
+        continue;
+      }
+      for (int64_t c = 0; c < t_.width; c += 2 * k_lanes) {
+        const float* const from = gradient + key / k_strip * k_strip * t_.width + c * k_strip + key % k_strip;
+        __m512i low[k_lanes], high[k_lanes];
+        for (int64_t i = 0; i < k_lanes; ++i) {
+          low[i] = _mm512_load_si512(from + i * k_strip);
+          high[i] = _mm512_load_si512(from + (k_lanes + i) * k_strip);
+        }
+        transpose(low), transpose(high);
+        const __mmask32 present = first_lanes(t_.shape.head_dim - c);
+        for (int64_t i = 0; i < std::min(k_lanes, t_.keys - key); ++i) {
+          bf16* const row = first + (key + i) * to.row_stride + c;
+          __m512 lower = _mm512_castsi512_ps(low[i]), upper = _mm512_castsi512_ps(high[i]);
+          lower = _mm512_mul_ps(lower, _mm512_set1_ps(factor)), upper = _mm512_mul_ps(upper, _mm512_set1_ps(factor));
+          if (g_.accumulate) {
+            lower = _mm512_add_ps(lower, widen(row, low_half(present)));
+            upper = _mm512_add_ps(upper, widen(row + k_lanes, high_half(present)));
+          }
+          store_line(row, present, narrow_both(lower, upper), streams_keys_);
+        }
+      }
+    }
+    put_zeros(first, t_.keys, t_.shape.keys, to.row_stride);
+  }
+  void put_zeros(bf16* first, int64_t key, int64_t end, int64_t stride) const {
+    for (; key < end && !g_.accumulate; ++key) std::fill_n(first + key * stride, t_.shape.head_dim, bf16{});
+  }
+
+  const AttentionTiles& t_;
+  const HeadGroup& group_;
+  const AttentionGradient<bf16>& g_;
+  bool streams_queries_, streams_keys_;  // their gradients, past the caches
+  bf16 *keys_across_, *keys_along_, *values_across_;
+  int64_t packed_ = 0;  // keys and values
+  // Of a block of queries.
+  bf16 *queries_, *doutput_, *queries_by_dim_, *doutput_by_dim_;
+  std::array<QueryStatistics, k_block_queries> statistics_;
+  float* dqueries_;
+  QueryBlock next_{};  // whose rows are fetched meanwhile
+  int64_t fetched_ = 0;
+  // Of a block of queries and one of keys.
+  bf16 *power_pairs_, *dscore_pairs_;
+  // Of a strip of queries.
+  bf16* dscores_;             // 32×128
+  float *scores_, *dpowers_;  // 32×64
+  float *dkeys_, *dvalues_;
+  std::vector<bool> has_gradient_;  // by strip of keys
+};
+
+}  // namespace
+
+void attention_backward(const AttentionShape& shape, const AttentionGradient<bf16>& gradient) {
+  const AttentionTiles tiles(shape, k_step);
+  for_groups(shape, [&](const HeadGroup& group) { BackwardGroup(tiles, group, gradient).run(); });
+}
+
+}  // namespace tprimat::engine::amx
+
+#else
+
+namespace tprimat::engine::amx {
+void attention_backward(const AttentionShape&, const AttentionGradient<bf16>&) { CHECK(false); }
+}  // namespace tprimat::engine::amx
+#endif
