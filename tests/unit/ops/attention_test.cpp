@@ -33,6 +33,8 @@ const AttentionCase k_cases[] = {
     {"fewer keys than positions", {1, 70, 50, 33, 1, 1, 16, 0}},
     {"offset and window", {1, 100, 201, 101, 2, 1, 16, 37}},
     {"some queries see nothing", {1, 80, 50, 10, 1, 1, 16, 20}},
+    {"one query sees nothing", {1, 33, 32, 0, 1, 1, 16, 1}},
+    {"many queries see nothing", {1, 128, 50, 10, 1, 1, 16, 20}},
     {"no query", {1, 0, 20, 5, 2, 1, 16, 0}},
 };
 

@@ -19,6 +19,10 @@ struct QueryBlock {
   int64_t head, first, count;
   int64_t strips() const { return (count + k_strip - 1) / k_strip; }
 };
+// Up to 32 of them.
+struct QueryStrip {
+  int64_t index, first, count;
+};
 struct Keys {
   int64_t first, end;
   bool empty() const { return first >= end; }
@@ -108,8 +112,9 @@ class BackwardGroup {
   Keys seen_by(int64_t query, int64_t count) const {
     return {t_.first_key(position(query)) / k_strip * k_strip, whole_strips(t_.end_key(position(query + count - 1)))};
   }
-  Keys seen_by_strip(const QueryBlock& block, int64_t strip) const {
-    return seen_by(block.first + strip * k_strip, std::min(k_strip, block.count - strip * k_strip));
+  Keys seen_by(const QueryStrip& strip) const { return seen_by(strip.first, strip.count); }
+  static QueryStrip strip_of(const QueryBlock& block, int64_t index) {
+    return {index, block.first + index * k_strip, std::min(k_strip, block.count - index * k_strip)};
   }
 
   // What a block of queries needs.
@@ -146,52 +151,61 @@ class BackwardGroup {
   }
 
   void work_through(const QueryBlock& block) {
+    for (int64_t i = 0; i < block.strips(); ++i)
+      if (seen_by(strip_of(block, i)).empty())
+        std::fill_n(dqueries_ + i * k_strip * t_.width, k_strip * t_.width, 0.0f);
     const Keys seen = seen_by(block.first, block.count);
-    if (seen.empty()) std::fill_n(dqueries_, k_block_queries * t_.width, 0.0f);
     for (Keys keys{seen.first, 0}; keys.first < seen.end; keys.first += k_block_keys) {
       keys.end = std::min(keys.first + k_block_keys, seen.end);
-      for (int64_t strip = 0; strip < block.strips(); ++strip) {
-        const Keys own = seen_by_strip(block, strip);
+      for (int64_t i = 0; i < block.strips(); ++i) {
+        const QueryStrip strip = strip_of(block, i);
+        const Keys own = seen_by(strip);
         const Keys part{std::max(keys.first, own.first), std::min(keys.end, own.end)};
-        if (!part.empty()) add_strip(block, strip, keys, part, keys.first > own.first);
+        if (!part.empty()) add_strip(strip, keys, part, keys.first > own.first);
       }
-      for (int64_t key = keys.first; key < keys.end; key += k_strip) add_keys(block, keys, key);
+      add_keys(block, keys);
     }
   }
 
   // The powers of one strip of queries and their gradients; adds to its dqueries.
-  void add_strip(const QueryBlock& block, int64_t strip, const Keys& keys, const Keys& part, bool accumulate) {
-    const int64_t at = strip * k_strip * t_.width, query = block.first + strip * k_strip;
-    const int64_t last = position(std::min(query + k_strip, block.first + block.count) - 1);
+  void add_strip(const QueryStrip& strip, const Keys& keys, const Keys& part, bool accumulate) {
+    const int64_t at = strip.index * k_strip * t_.width;
     for (int64_t key = part.first; key < part.end; key += k_score_keys) {
-      const int64_t count = std::min(k_score_keys, part.end - key), steps = t_.width / k_step;
+      const Keys now{key, std::min(key + k_score_keys, part.end)};
       const auto score = [&](const bf16* rows, const bf16* panels, float* scores) {
-        multiply(
-            {packed_left(rows + at), across(t_, panels + key * t_.width), steps, count / k_strip, scores, k_score_keys},
-            false);
+        multiply({packed_left(rows + at), across(t_, panels + key * t_.width), t_.width / k_step, now.count() / k_strip,
+                  scores, k_score_keys},
+                 false);
       };
       score(queries_, keys_across_, scores_);
       score(doutput_, values_across_, dpowers_);
-      const Keys now{key, key + count};
-      if (now.end > t_.end_key(position(query)) || now.first < t_.first_key(last))
-        softmax_backward<true>(strip, query, keys, now);
+      if (is_partial(strip, now))
+        softmax_backward<true>(strip, keys, now);
       else
-        softmax_backward<false>(strip, query, keys, now);
+        softmax_backward<false>(strip, keys, now);
     }
     multiply(
         {plain_left(dscores_ + (part.first - keys.first), k_block_keys), along(t_, keys_along_ + part.first * t_.width),
          part.count() / k_step, t_.width / k_panel_lines, dqueries_ + at, t_.width},
         accumulate);
   }
+  // Whether some of 32 queries must not see some of these keys. Queries that there are not see none.
+  bool is_partial(const QueryStrip& strip, const Keys& keys) const {
+    return strip.count < k_strip || keys.end > t_.end_key(position(strip.first)) ||
+           keys.first < t_.first_key(position(strip.first + strip.count - 1));
+  }
+  uint64_t visible_to(const QueryStrip& strip, int64_t row, const Keys& keys) const {
+    return row < strip.count ? visible_keys(t_, position(strip.first + row), keys.first) : 0;
+  }
 
   // A strip of queries and up to 64 keys.
   template <bool IsPartial>
-  TPRIMAT_AVX512_BF16 void softmax_backward(int64_t strip, int64_t query, const Keys& keys, const Keys& now) {
-    const QueryStatistics* const statistics = statistics_.data() + strip * k_strip;
+  TPRIMAT_AVX512_BF16 void softmax_backward(const QueryStrip& strip, const Keys& keys, const Keys& now) {
+    const QueryStatistics* const statistics = statistics_.data() + strip.index * k_strip;
     for (int64_t r = 0; r < k_strip; r += 2) {
       fetch_next_row(), fetch_next_row();
-      const uint64_t visible[2] = {IsPartial ? visible_keys(t_, position(query + r), now.first) : 0,
-                                   IsPartial ? visible_keys(t_, position(query + r + 1), now.first) : 0};
+      const uint64_t visible[2] = {IsPartial ? visible_to(strip, r, now) : 0,
+                                   IsPartial ? visible_to(strip, r + 1, now) : 0};
       bf16* const dscores = dscores_ + r * k_block_keys + (now.first - keys.first);
       for (int64_t c = 0; c < now.count(); c += k_lanes) {
         const int64_t from = r * k_score_keys + c;
@@ -200,7 +214,7 @@ class BackwardGroup {
                                                      t_.scale, statistics[r + 1]);
         if (IsPartial) hide(lanes_of(visible[0], c), even), hide(lanes_of(visible[1], c), odd);
         const __m512i powers = narrow_both(even.power, odd.power), gradients = narrow_both(even.dscore, odd.dscore);
-        const int64_t pair = pair_at(keys, strip, now.first + c - keys.first, r);
+        const int64_t pair = pair_at(keys, strip.index, now.first + c - keys.first, r);
         _mm512_store_si512(power_pairs_ + pair, interleave_halves(powers));
         _mm512_store_si512(dscore_pairs_ + pair, interleave_halves(gradients));
         _mm256_store_si256(reinterpret_cast<__m256i*>(dscores + c), _mm512_castsi512_si256(gradients));
@@ -220,31 +234,48 @@ class BackwardGroup {
     return tile * k_step_size / 2 + r * k_lanes;
   }
 
-  // Adds to dkeys and dvalues of one strip of keys what the queries of a block that see it give.
-  void add_keys(const QueryBlock& block, const Keys& keys, int64_t key) {
-    const auto sees = [&](int64_t strip) {
-      const Keys own = seen_by_strip(block, strip);
+  // The strips of a block that see a strip of keys: [first, end).
+  struct Strips {
+    int64_t first, end;
+  };
+  Strips strips_that_see(const QueryBlock& block, int64_t key) const {
+    const auto sees = [&](int64_t index) {
+      const Keys own = seen_by(strip_of(block, index));
       return own.first <= key && key < own.end;
     };
-    int64_t begin = 0, end = block.strips();
-    while (begin < end && !sees(begin)) ++begin;
-    while (begin < end && !sees(end - 1)) --end;
-    if (begin == end) return;
-    const int64_t of_keys = keys.count() / k_strip, at = key * t_.width;
-    const bool accumulate = has_gradient_[static_cast<size_t>(key / k_strip)];
-    const auto add = [&](const bf16* by_dim, const bf16* pairs, float* gradient) {
-      for (int64_t dim = 0; dim < t_.width; dim += k_strip)
-        multiply({packed_left(by_dim + (dim / k_strip * block.strips() + begin) * k_step_size),
-                  {pairs + (begin * of_keys + (key - keys.first) / k_strip) * k_step_size, of_keys * k_step_size, 0},
-                  end - begin,
-                  1,
-                  gradient + at + dim * k_strip,
-                  k_strip},
-                 accumulate);
+    Strips strips{0, block.strips()};
+    while (strips.first < strips.end && !sees(strips.first)) ++strips.first;
+    while (strips.first < strips.end && !sees(strips.end - 1)) --strips.end;
+    return strips;
+  }
+
+  // Adds to dkeys and dvalues of these keys what the queries of a block that see them give. 32 rows of the left side
+  // stay in the first-level cache while all strips of keys pass by.
+  void add_keys(const QueryBlock& block, const Keys& keys) {
+    const int64_t of_keys = keys.count() / k_strip;
+    const auto add = [&](const bf16* by_dim, const bf16* pairs, int64_t dim, int64_t key, float* gradient) {
+      const auto [first, end] = strips_that_see(block, key);
+      if (first == end) return;
+      const bf16* const left = by_dim + (dim / k_strip * block.strips() + first) * k_step_size;
+      const bf16* const right = pairs + (first * of_keys + (key - keys.first) / k_strip) * k_step_size;
+      multiply({packed_left(left),
+                {right, of_keys * k_step_size, 0},
+                end - first,
+                1,
+                gradient + key * t_.width + dim * k_strip,
+                k_strip},
+               has_gradient_[static_cast<size_t>(key / k_strip)]);
     };
-    add(doutput_by_dim_, power_pairs_, dvalues_);
-    add(queries_by_dim_, dscore_pairs_, dkeys_);
-    has_gradient_[static_cast<size_t>(key / k_strip)] = true;
+    for (int64_t dim = 0; dim < t_.width; dim += k_strip)
+      for (int64_t key = keys.first; key < keys.end; key += k_strip)
+        add(doutput_by_dim_, power_pairs_, dim, key, dvalues_);
+    for (int64_t dim = 0; dim < t_.width; dim += k_strip)
+      for (int64_t key = keys.first; key < keys.end; key += k_strip)
+        add(queries_by_dim_, dscore_pairs_, dim, key, dkeys_);
+    for (int64_t key = keys.first; key < keys.end; key += k_strip) {
+      const auto [first, end] = strips_that_see(block, key);
+      if (first < end) has_gradient_[static_cast<size_t>(key / k_strip)] = true;
+    }
   }
 
   // A row of what the next block of queries needs, as long as there are any.

@@ -14,7 +14,7 @@ namespace {
 enum class Powers : uint8_t { near, running };
 
 constexpr int64_t k_block_keys = 64;
-constexpr float k_max_power = 0x1p32f, k_max_reference = 0x1p12f;
+constexpr float k_max_power = 0x1p16f, k_max_reference = 0x1p12f;
 
 // 32 queries of one head.
 struct QueryStrip {
@@ -48,7 +48,7 @@ TPRIMAT_INLINE_AVX512_BF16 inline float largest_score(const float* scores, int64
 }
 
 // powers ← 2^(scale·score − reference) of one query, 0 for keys out of sight; returns sums + theirs. Powers::running:
-// 2^(scale·(score − reference)), where the largest gives exactly 1, however large it is.
+// 2^(scale·(score − reference)), where the largest gives 2^0, however large it is.
 template <Powers Kind, bool IsPartial>
 TPRIMAT_INLINE_AVX512_BF16 inline __m512 raise_scores(const float* scores, int64_t keys, uint64_t visible, float scale,
                                                       float reference, __m512 sums, bf16* powers) {
@@ -145,7 +145,8 @@ class ForwardGroup {
     const bool is_first = block.key == strip.first_key;
     VisibleKeys visible;
     for (int64_t r = 0; IsPartial && r < k_strip; ++r)
-      visible[static_cast<size_t>(r)] = visible_keys(t_, position(strip.query + r), block.key);
+      visible[static_cast<size_t>(r)] =
+          visible_keys(t_, position(strip.query + std::min(r, strip.count - 1)), block.key);
     alignas(64) float shrink[k_strip];
     if constexpr (Kind == Powers::near) {
       if (is_first && !choose_references<IsPartial>(block, visible)) return false;

@@ -29,7 +29,7 @@ TPRIMAT_AVX512_BF16 float largest_score(const float* scores, uint64_t visible) {
   return _mm512_reduce_max_ps(top);
 }
 
-// powers ← 2^(scale·(scores − largest)), 0 for keys out of sight; returns their sum. The largest gives exactly 1,
+// powers ← 2^(scale·(scores − largest)), 0 for keys out of sight; returns their sum. The largest gives 2^0,
 // however large it is.
 template <bool IsPartial>
 TPRIMAT_AVX512_BF16 float raise_scores(const float* scores, uint64_t visible, float scale, float largest,
