@@ -2,6 +2,7 @@
 #define HWY_TARGET_INCLUDE "ops/cpu/rope.cpp"
 #include <hwy/foreach_target.h>
 
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include "device/parallel.h"
@@ -13,11 +14,20 @@ HWY_BEFORE_NAMESPACE();
 namespace tprimat::engine {
 namespace HWY_NAMESPACE {
 
+// Rows of queries and keys lie too far apart for the hardware prefetcher.
+constexpr int64_t k_rows_ahead = 2;
+template <class T>
+HWY_INLINE void prefetch_head(const T* head, int64_t head_dim) {
+  constexpr int64_t k_line = 64 / static_cast<int64_t>(sizeof(T));
+  for (int64_t i = 0; i < head_dim; i += k_line) hwy::Prefetch(head + i);
+}
+
 template <class T>
 void turn_row(const RopeShape& shape, const RopeTable<const float>& table, float direction, T* row) {
   const int64_t half = shape.head_dim / 2;
   for (int64_t head = 0; head < shape.heads; ++head) {
     T* first = row + head * shape.head_dim;
+    prefetch_head(first + k_rows_ahead * shape.row_stride, shape.head_dim);
     for_lanes(0, half, [&](auto d, int64_t i) HWY_ATTR {
       const auto a = load(d, first + i), b = load(d, first + i + half);
       const auto c = load(d, table.cosine + i), s = hn::Mul(load(d, table.sine + i), hn::Set(d, direction));
