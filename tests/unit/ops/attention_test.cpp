@@ -183,7 +183,7 @@ TYPED_TEST(FastAttention, TwoChunksOfQueriesMakeTheWhole) {
   }
 }
 
-// Rows of a large tensor go past the caches where they begin at a cache line; those of one sequence are few.
+// Rows of a large tensor go past the caches where they begin at a cache line; one sequence alone stays below that size.
 TEST(Bf16Attention, ManySequencesAreAsEachAlone) {
   const AttentionShape all{8, 100, 100, 0, 8, 4, 64, 0};
   const int64_t width = (all.heads + 2 * all.kv_heads) * all.head_dim, out = all.heads * all.head_dim;

@@ -9,8 +9,9 @@
 namespace tprimat::engine::amx {
 namespace {
 
-// Gradients of keys and values are summed up by column, a strip of keys after the other, width×32 each: the left side
-// of their products is then rows of queries, and the powers are pairs of two queries, as the softmax leaves them.
+// dkeys and dvalues are summed up transposed, width×32 for each strip of keys: the left side of their products then has
+// a row per element of the head, over the queries, and the right side is pairs of two queries, as the softmax leaves
+// them.
 constexpr int64_t k_block_strips = 8, k_block_queries = k_block_strips * k_strip;
 constexpr int64_t k_block_keys = 128, k_score_keys = 64;
 
@@ -189,7 +190,7 @@ class BackwardGroup {
          part.count() / k_step, t_.width / k_panel_lines, dqueries_ + at, t_.width},
         accumulate);
   }
-  // Whether some of 32 queries must not see some of these keys. Queries that there are not see none.
+  // Whether some of 32 queries must not see some of these keys. Missing queries see no key.
   bool is_partial(const QueryStrip& strip, const Keys& keys) const {
     return strip.count < k_strip || keys.end > t_.end_key(position(strip.first)) ||
            keys.first < t_.first_key(position(strip.first + strip.count - 1));

@@ -9,12 +9,13 @@
 namespace tprimat::engine::amx {
 namespace {
 
-// Which powers of two stand for the scores. `near`: of the score less a number that is near the largest of the first
-// keys, which costs less and is right as long as no power grows too large; `running`: less the largest so far.
+// Which powers of two stand for the scores. `near`: of the score less the largest among the first keys, which costs
+// less and is right as long as no power grows too large; `running`: less the largest so far.
 enum class Powers : uint8_t { near, running };
 
 constexpr int64_t k_block_keys = 64;
-constexpr float k_max_power = 0x1p16f, k_max_reference = 0x1p12f;
+// Of Powers::near: a lane's sum of powers, and the exponent that is taken from all. NaN exceeds both.
+constexpr float k_max_sum = 0x1p16f, k_max_exponent = 0x1p12f;
 
 // 32 queries of one head.
 struct QueryStrip {
@@ -30,9 +31,10 @@ struct KeyBlock {
 
 // Of 32 queries, over the keys so far.
 struct StripSums {
-  alignas(64) float taken[k_strip];  // from scores: Powers::near: times scale·log2 e; Powers::running: as they are
+  // What is subtracted from scores: Powers::near: times scale·log2 e; Powers::running: as they are.
+  alignas(64) float taken[k_strip];
   alignas(64) float sums[k_strip][k_lanes];  // of powers, a vector for each query
-  float to_scaled;                           // makes `taken` comparable to logsumexp
+  float to_scaled;                           // makes `taken` a scaled score, as logsumexp is
 };
 
 using VisibleKeys = std::array<uint64_t, k_strip>;  // by query
@@ -143,7 +145,7 @@ class ForwardGroup {
   TPRIMAT_AVX512_BF16 bool fold_scores(const QueryStrip& strip, const KeyBlock& block) {
     const float scale = t_.scale * k_log2_e;
     const bool is_first = block.key == strip.first_key;
-    VisibleKeys visible;
+    VisibleKeys visible;  // missing rows see what the last one sees, so that they are not without keys
     for (int64_t r = 0; IsPartial && r < k_strip; ++r)
       visible[static_cast<size_t>(r)] =
           visible_keys(t_, position(strip.query + std::min(r, strip.count - 1)), block.key);
@@ -163,12 +165,13 @@ class ForwardGroup {
       sums = raise_scores<Kind, IsPartial>(scores_ + r * k_block_keys, block.count, visible[static_cast<size_t>(r)],
                                            scale, sums_.taken[r], sums, powers_ + r * k_block_keys);
       _mm512_store_ps(sums_.sums[r], sums);
-      is_too_large |= _mm512_cmp_ps_mask(sums, _mm512_set1_ps(k_max_power), _CMP_NLE_UQ);
+      is_too_large |= _mm512_cmp_ps_mask(sums, _mm512_set1_ps(k_max_sum), _CMP_NLE_UQ);
     }
     return Kind == Powers::running || is_too_large == 0;
   }
 
-  // The largest score of all keys in sight, or of the first 32 of a block that all queries see.
+  // The largest score of all keys in sight, or of the first 32 of a block that all queries see. False where one is too
+  // large or not finite, as it is for a row that sees none of them.
   template <bool IsPartial>
   TPRIMAT_AVX512_BF16 bool choose_references(const KeyBlock& block, const VisibleKeys& visible) {
     const int64_t keys = IsPartial ? block.count : k_strip;
@@ -178,7 +181,7 @@ class ForwardGroup {
     for (int64_t r = 0; r < k_strip; r += k_lanes) {
       const __m512 scaled = _mm512_mul_ps(_mm512_load_ps(sums_.taken + r), _mm512_set1_ps(t_.scale * k_log2_e));
       _mm512_store_ps(sums_.taken + r, scaled);
-      is_too_large |= _mm512_cmp_ps_mask(_mm512_abs_ps(scaled), _mm512_set1_ps(k_max_reference), _CMP_NLE_UQ);
+      is_too_large |= _mm512_cmp_ps_mask(_mm512_abs_ps(scaled), _mm512_set1_ps(k_max_exponent), _CMP_NLE_UQ);
     }
     return is_too_large == 0;
   }
@@ -204,7 +207,7 @@ class ForwardGroup {
       }
   }
 
-  // Row r of what comes after this strip: they lie too far apart for the processor to foresee.
+  // Row r of the queries, keys and values after this strip; they lie too far apart for the hardware prefetcher.
   void fetch_rows(const QueryStrip& strip, int64_t r) const {
     const int64_t query = strip.query + k_strip + r, key = packed_ + r, width = t_.shape.head_dim;
     if (query < t_.shape.queries) fetch_row(t_.head(inputs_.query, group_.batch, strip.head, query), width);

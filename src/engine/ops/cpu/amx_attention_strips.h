@@ -9,7 +9,7 @@
 #include "ops/cpu/transpose16.h"
 
 // What both passes of attention by AMX share. Both go by strips of 32 queries and of 32 keys, packed as panels of
-// tiles (amx_tiles.h), which lie in the second-level cache; scores and what follows from them stay in the first.
+// tiles (amx_tiles.h), which lie in the second-level cache; the scores of a strip stay in the first.
 #if TPRIMAT_HAS_AVX512_BF16
 namespace tprimat::engine::amx {
 
@@ -111,7 +111,7 @@ inline void fetch_row(const bf16* row, int64_t elements) {
   for (int64_t c = 0; c < elements; c += k_strip) asm volatile("prefetcht1 (%0)" ::"r"(row + c));
 }
 
-// Whether the rows of all heads are too many for the caches.
+// Whether the tensor of these rows is so large that stores go past the caches.
 template <class T>
 bool is_large(const AttentionTiles& t, const HeadRows<T>& rows) {
   return amx::is_large(t.shape.batch * rows.sequence_stride * static_cast<int64_t>(sizeof(T)));

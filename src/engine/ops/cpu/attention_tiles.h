@@ -13,9 +13,9 @@
 
 namespace tprimat::engine {
 
-// One thread's work: all query heads that share one key/value head of one sequence. Keys and values are widened to
-// float once and kept in tiles of 64, so that every product below runs on data in the cache. Query tiles count from
-// first_query, key tiles from key 0.
+// One thread's work: all query heads that share one key/value head of one sequence. Keys and values are kept
+// as the products read them, so that these run on data in the cache: in tiles of 64, in float or bf16, or in strips of
+// 32 by AMX. Query tiles count from first_query, key tiles from key 0.
 inline constexpr int64_t k_tile = 64;
 
 struct HeadGroup {
@@ -56,7 +56,7 @@ struct AttentionTiles {
         scale(1.0f / std::sqrt(static_cast<float>(s.head_dim))) {}
 
   const AttentionShape shape;
-  const int64_t width;  // head_dim rounded up to whole vectors; the rest is zero
+  const int64_t width;  // head_dim rounded up to `vector` elements; the rest is zero
   const int64_t query_tiles;
   const int64_t keys;  // that some query may see
   const int64_t key_tiles;

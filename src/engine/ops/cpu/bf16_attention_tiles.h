@@ -13,6 +13,7 @@
 namespace tprimat::engine {
 
 // Which of 64 keys one query sees: a bit for each.
+static_assert(k_tile == 64);
 inline uint64_t bits_below(int64_t count) {
   return count >= k_tile ? ~0ull : (1ull << std::max<int64_t>(count, 0)) - 1;
 }

@@ -114,7 +114,7 @@ void pack(const Bf16Lines& from, const Bf16Part& part, const To& to, const PackS
 constexpr int k_vectors = panel_lines(Side::right) / 16;
 
 template <int Rows, class C>
-TPRIMAT_AVX512_BF16 inline void prefetch_tile(const Bf16Tile<C>& tile) {
+TPRIMAT_INLINE_AVX512_BF16 inline void prefetch_tile(const Bf16Tile<C>& tile) {
   for (int r = 0; r < Rows; ++r) {
     for (size_t byte = 0; byte < panel_lines(Side::right) * sizeof(C); byte += 64)
       __builtin_prefetch(reinterpret_cast<const char*>(tile.c + r * tile.c_stride) + byte, 1);

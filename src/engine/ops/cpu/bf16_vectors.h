@@ -26,10 +26,10 @@ TPRIMAT_AVX512_BF16 inline __m256i narrow(__m512 values) {
   return reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(values));
 }
 
-// 2^x for x below 128, to 3e-6: x = n + r, and the polynomial of degree 4 in r whose largest relative error in [0, 1)
-// is least (Remez). NaN stays NaN.
+// 2^x for x below 128, with a relative error of 3e-6: 2^⌊x⌋ times the polynomial of degree 4 in x − ⌊x⌋ whose largest
+// relative error in [0, 1) is least (Remez). −∞ gives 0, NaN stays NaN.
 TPRIMAT_AVX512_BF16 inline __m512 power_of_two(__m512 x) {
-  constexpr int k_above_floor = 0x09;
+  constexpr int k_above_floor = 0x09;  // round down, no exceptions; `scalef` takes the floor of x itself
   const __m512 r = _mm512_reduce_ps(x, k_above_floor);
   __m512 power = _mm512_set1_ps(1.3534168e-2f);
   for (const float coefficient : {5.201146e-2f, 0.24144275f, 0.69300383f, 1.0000026f})

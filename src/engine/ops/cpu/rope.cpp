@@ -14,7 +14,8 @@ HWY_BEFORE_NAMESPACE();
 namespace tprimat::engine {
 namespace HWY_NAMESPACE {
 
-// Rows of queries and keys lie too far apart for the hardware prefetcher.
+// Rows of queries and keys lie too far apart for the hardware prefetcher. Past the last row the address is outside the
+// tensor; a prefetch does not fault.
 constexpr int64_t k_rows_ahead = 2;
 template <class T>
 HWY_INLINE void prefetch_head(const T* head, int64_t head_dim) {
