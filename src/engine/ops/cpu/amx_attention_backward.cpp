@@ -107,7 +107,7 @@ class BackwardGroup {
  private:
   int64_t position(int64_t query) const { return t_.shape.first_query + query; }
   StripRows rows_of(const HeadRows<const bf16>& rows, int64_t head, int64_t first, int64_t count) const {
-    return strip_rows(t_, rows, group_.batch, head, first, count);
+    return strip_rows(t_, rows, group_.batch, {head, first, count});
   }
   // Whole strips of keys that some of these queries see.
   Keys seen_by(int64_t query, int64_t count) const {
@@ -292,21 +292,11 @@ class BackwardGroup {
         fetch_row(t_.head(*rows, group_.batch, group_.kv_head, key), width);
   }
 
-  // Two vectors of a row, times a factor.
-  TPRIMAT_INLINE_AVX512_BF16 static void put(bf16* to, __mmask32 present, __m512 low, __m512 high, float factor,
-                                             bool streams) {
-    store_line(to, present,
-               narrow_both(_mm512_mul_ps(low, _mm512_set1_ps(factor)), _mm512_mul_ps(high, _mm512_set1_ps(factor))),
-               streams);
-  }
   TPRIMAT_AVX512_BF16 void put_query_gradients(const QueryBlock& block) {
     bf16* to = t_.head(g_.dquery, group_.batch, block.head, block.first);
     for (int64_t r = 0; r < block.count; ++r, to += g_.dquery.row_stride)
-      for (int64_t c = 0; c < t_.width; c += 2 * k_lanes) {
-        const float* const from = dqueries_ + r * t_.width + c;
-        put(to + c, first_lanes(t_.shape.head_dim - c), _mm512_load_ps(from), _mm512_load_ps(from + k_lanes), t_.scale,
-            streams_queries_);
-      }
+      for (int64_t c = 0; c < t_.width; c += 2 * k_lanes)
+        put_line(to + c, first_lanes(t_.shape.head_dim - c), dqueries_ + r * t_.width + c, t_.scale, streams_queries_);
   }
 
   // dkey or dvalue, from columns to rows.

@@ -49,19 +49,26 @@ TPRIMAT_INLINE_AVX512_BF16 inline float largest_score(const float* scores, int64
   return _mm512_reduce_max_ps(top);
 }
 
-// powers ← 2^(scale·score − reference) of one query, 0 for keys out of sight; returns sums + theirs. Powers::running:
-// 2^(scale·(score − reference)), where the largest gives 2^0, however large it is.
+// The scores of one query, and what is taken from them.
+struct ScoreRow {
+  const float* scores;
+  int64_t keys;
+  uint64_t visible;
+  float scale, taken;
+};
+
+// powers ← 2^(scale·score − taken), 0 for keys out of sight; returns sums + theirs. Powers::running:
+// 2^(scale·(score − taken)), where the largest gives 2^0, however large it is.
 template <Powers Kind, bool IsPartial>
-TPRIMAT_INLINE_AVX512_BF16 inline __m512 raise_scores(const float* scores, int64_t keys, uint64_t visible, float scale,
-                                                      float reference, __m512 sums, bf16* powers) {
-  const __m512 scales = _mm512_set1_ps(scale), references = _mm512_set1_ps(reference);
+TPRIMAT_INLINE_AVX512_BF16 inline __m512 raise_scores(const ScoreRow& row, __m512 sums, bf16* powers) {
+  const __m512 scale = _mm512_set1_ps(row.scale), taken = _mm512_set1_ps(row.taken);
   const auto power_of = [&](int64_t c) __attribute__((always_inline)) TPRIMAT_AVX512_BF16 {
-    const __m512 score = _mm512_load_ps(scores + c);
-    const __m512 power = power_of_two(Kind == Powers::near ? _mm512_fmsub_ps(score, scales, references)
-                                                           : _mm512_mul_ps(_mm512_sub_ps(score, references), scales));
-    return IsPartial ? _mm512_maskz_mov_ps(lanes_of(visible, c), power) : power;
+    const __m512 score = _mm512_load_ps(row.scores + c);
+    const __m512 power = power_of_two(Kind == Powers::near ? _mm512_fmsub_ps(score, scale, taken)
+                                                           : _mm512_mul_ps(_mm512_sub_ps(score, taken), scale));
+    return IsPartial ? _mm512_maskz_mov_ps(lanes_of(row.visible, c), power) : power;
   };
-  for (int64_t c = 0; c < keys; c += 2 * k_lanes) {
+  for (int64_t c = 0; c < row.keys; c += 2 * k_lanes) {
     const __m512 low = power_of(c), high = power_of(c + k_lanes);
     sums = _mm512_add_ps(sums, _mm512_add_ps(low, high));
     _mm512_store_si512(powers + c, narrow_both(low, high));
@@ -88,7 +95,7 @@ class ForwardGroup {
     for (int64_t head = group_.kv_head * heads; head < (group_.kv_head + 1) * heads; ++head)
       for (int64_t query = 0; query < t_.shape.queries; query += k_strip) {
         const QueryStrip strip = strip_at(head, query);
-        pack_rows(t_, strip_rows(t_, inputs_.query, group_.batch, head, query, strip.count), queries_);
+        pack_rows(t_, strip_rows(t_, inputs_.query, group_.batch, {head, query, strip.count}), queries_);
         if (!attend<Powers::near>(strip)) attend<Powers::running>(strip);
         put_output(strip);
       }
@@ -134,9 +141,10 @@ class ForwardGroup {
   }
   void pack_keys_below(int64_t end) {
     for (; packed_ < end; packed_ += k_strip) {
-      const int64_t count = std::min(k_strip, t_.keys - packed_), at = packed_ * t_.width;
-      pack_across(t_, strip_rows(t_, inputs_.key, group_.batch, group_.kv_head, packed_, count), keys_ + at);
-      pack_along(t_, strip_rows(t_, inputs_.value, group_.batch, group_.kv_head, packed_, count), values_ + at);
+      const RowsOfHead rows{group_.kv_head, packed_, std::min(k_strip, t_.keys - packed_)};
+      const int64_t at = packed_ * t_.width;
+      pack_across(t_, strip_rows(t_, inputs_.key, group_.batch, rows), keys_ + at);
+      pack_along(t_, strip_rows(t_, inputs_.value, group_.batch, rows), values_ + at);
     }
   }
 
@@ -162,8 +170,9 @@ class ForwardGroup {
       if (is_first) fetch_rows(strip, r);
       __m512 sums = is_first ? _mm512_setzero_ps() : _mm512_load_ps(sums_.sums[r]);
       if constexpr (Kind == Powers::running) sums = _mm512_mul_ps(sums, _mm512_set1_ps(is_first ? 1.0f : shrink[r]));
-      sums = raise_scores<Kind, IsPartial>(scores_ + r * k_block_keys, block.count, visible[static_cast<size_t>(r)],
-                                           scale, sums_.taken[r], sums, powers_ + r * k_block_keys);
+      const ScoreRow row{scores_ + r * k_block_keys, block.count, visible[static_cast<size_t>(r)], scale,
+                         sums_.taken[r]};
+      sums = raise_scores<Kind, IsPartial>(row, sums, powers_ + r * k_block_keys);
       _mm512_store_ps(sums_.sums[r], sums);
       is_too_large |= _mm512_cmp_ps_mask(sums, _mm512_set1_ps(k_max_sum), _CMP_NLE_UQ);
     }
@@ -222,14 +231,9 @@ class ForwardGroup {
       const bool sees_nothing = t_.sees_nothing(position(strip.query + r));
       const float sum = _mm512_reduce_add_ps(_mm512_load_ps(sums_.sums[r]));
       logsumexp_[t_.statistic(group_, strip.head, strip.query + r)] = sums_.taken[r] * sums_.to_scaled + std::log(sum);
-      const __m512 share = _mm512_set1_ps(sees_nothing ? 0.0f : 1.0f / sum);  // zeros, where it sees no key
-      for (int64_t c = 0; c < t_.width; c += 2 * k_lanes) {
-        const float* const from = output_ + r * t_.width + c;
-        store_line(out + c, first_lanes(t_.shape.head_dim - c),
-                   narrow_both(_mm512_mul_ps(_mm512_load_ps(from), share),
-                               _mm512_mul_ps(_mm512_load_ps(from + k_lanes), share)),
-                   streams_);
-      }
+      const float share = sees_nothing ? 0.0f : 1.0f / sum;  // zeros, where it sees no key
+      for (int64_t c = 0; c < t_.width; c += 2 * k_lanes)
+        put_line(out + c, first_lanes(t_.shape.head_dim - c), output_ + r * t_.width + c, share, streams_);
     }
   }
 

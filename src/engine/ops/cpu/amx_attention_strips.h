@@ -18,14 +18,18 @@ static_assert(k_strip == k_panel_lines && k_strip == k_step);
 
 inline int64_t whole_strips(int64_t count) { return (count + k_strip - 1) / k_strip * k_strip; }
 
-// Rows of one head from `first` on; rows[r·stride] is row first + r.
+// Rows of one head from `first` on.
+struct RowsOfHead {
+  int64_t head, first, count;
+};
+// rows[r·stride] is row first + r.
 struct StripRows {
   const bf16* rows;
   int64_t stride, count;  // rows that there are
 };
-inline StripRows strip_rows(const AttentionTiles& t, const HeadRows<const bf16>& of, int64_t batch, int64_t head,
-                            int64_t first, int64_t count) {
-  return {t.head(of, batch, head, first), of.row_stride, count};
+inline StripRows strip_rows(const AttentionTiles& t, const HeadRows<const bf16>& of, int64_t batch,
+                            const RowsOfHead& rows) {
+  return {t.head(of, batch, rows.head, rows.first), of.row_stride, rows.count};
 }
 
 // Up to 32 rows as one strip, width·32 elements; what is missing is zero.
@@ -109,6 +113,16 @@ inline void multiply(const StripProduct& p, bool accumulate) {
 // out its calls.
 inline void fetch_row(const bf16* row, int64_t elements) {
   for (int64_t c = 0; c < elements; c += k_strip) asm volatile("prefetcht1 (%0)" ::"r"(row + c));
+}
+
+// 32 numbers times a factor, as a line of bf16.
+TPRIMAT_INLINE_AVX512_BF16 inline void put_line(bf16* to, __mmask32 present, const float* from, float factor,
+                                                bool streams) {
+  const __m512 factors = _mm512_set1_ps(factor);
+  store_line(
+      to, present,
+      narrow_both(_mm512_mul_ps(_mm512_load_ps(from), factors), _mm512_mul_ps(_mm512_load_ps(from + k_lanes), factors)),
+      streams);
 }
 
 // Whether the tensor of these rows is so large that stores go past the caches.
