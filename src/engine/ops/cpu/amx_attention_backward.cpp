@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "ops/cpu/amx_attention.h"
 #include "ops/cpu/amx_attention_strips.h"
+#include "ops/cpu/bf16_attention_gradients.h"
 
 #if TPRIMAT_HAS_AVX512_BF16
 
@@ -29,43 +30,6 @@ struct Keys {
   bool empty() const { return first >= end; }
   int64_t count() const { return end - first; }
 };
-
-constexpr int k_to_nearest = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
-
-// What the backward pass needs of one query.
-struct QueryStatistics {
-  float logsumexp, dot;
-};
-
-// power = e^(scale·score − logsumexp) and dscore = power·(dpower − dot) of one query and 16 keys.
-struct PowerAndGradient {
-  __m512 power, dscore;
-};
-TPRIMAT_INLINE_AVX512_BF16 inline PowerAndGradient softmax_backward(const float* score, const float* dpower,
-                                                                    float scale, const QueryStatistics& query) {
-  // Rounded as in the forward pass, where the largest score has become a part of logsumexp: no compiler may fuse these
-  // two.
-  const __m512 scaled = _mm512_mul_round_ps(_mm512_load_ps(score), _mm512_set1_ps(scale), k_to_nearest);
-  const __m512 less = _mm512_sub_ps(scaled, _mm512_set1_ps(query.logsumexp));
-  const __m512 power = power_of_two(_mm512_mul_ps(less, _mm512_set1_ps(k_log2_e)));
-  return {power, _mm512_mul_ps(power, _mm512_sub_ps(_mm512_load_ps(dpower), _mm512_set1_ps(query.dot)))};
-}
-
-// Each number of the lower half beside that of the upper one.
-TPRIMAT_INLINE_AVX512_BF16 inline __m512i interleave_halves(__m512i halves) {
-  alignas(64) static constexpr int16_t k_order[32] = {0, 16, 1, 17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,
-                                                      8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
-  return _mm512_permutexvar_epi16(_mm512_load_si512(k_order), halves);
-}
-
-TPRIMAT_INLINE_AVX512_BF16 inline float dot_product(const bf16* a, const bf16* b, int64_t count) {
-  __m512 sum = _mm512_setzero_ps();
-  for (int64_t c = 0; c < count; c += k_lanes) {
-    const __mmask16 present = lanes_below(count - c);
-    sum = _mm512_fmadd_ps(widen(a + c, present), widen(b + c, present), sum);
-  }
-  return _mm512_reduce_add_ps(sum);
-}
 
 class BackwardGroup {
  public:
@@ -181,9 +145,9 @@ class BackwardGroup {
       score(queries_, keys_across_, scores_);
       score(doutput_, values_across_, dpowers_);
       if (is_partial(strip, now))
-        softmax_backward<true>(strip, keys, now);
+        fold_back<true>(strip, keys, now);
       else
-        softmax_backward<false>(strip, keys, now);
+        fold_back<false>(strip, keys, now);
     }
     multiply(
         {plain_left(dscores_ + (part.first - keys.first), k_block_keys), along(t_, keys_along_ + part.first * t_.width),
@@ -201,7 +165,7 @@ class BackwardGroup {
 
   // A strip of queries and up to 64 keys.
   template <bool IsPartial>
-  TPRIMAT_AVX512_BF16 void softmax_backward(const QueryStrip& strip, const Keys& keys, const Keys& now) {
+  TPRIMAT_AVX512_BF16 void fold_back(const QueryStrip& strip, const Keys& keys, const Keys& now) {
     const QueryStatistics* const statistics = statistics_.data() + strip.index * k_strip;
     for (int64_t r = 0; r < k_strip; r += 2) {
       fetch_next_row(), fetch_next_row();
@@ -210,10 +174,10 @@ class BackwardGroup {
       bf16* const dscores = dscores_ + r * k_block_keys + (now.first - keys.first);
       for (int64_t c = 0; c < now.count(); c += k_lanes) {
         const int64_t from = r * k_score_keys + c;
-        PowerAndGradient even = amx::softmax_backward(scores_ + from, dpowers_ + from, t_.scale, statistics[r]);
-        PowerAndGradient odd = amx::softmax_backward(scores_ + from + k_score_keys, dpowers_ + from + k_score_keys,
-                                                     t_.scale, statistics[r + 1]);
-        if (IsPartial) hide(lanes_of(visible[0], c), even), hide(lanes_of(visible[1], c), odd);
+        PowerAndGradient even = softmax_backward(scores_ + from, dpowers_ + from, t_.scale, statistics[r]);
+        PowerAndGradient odd = softmax_backward(scores_ + from + k_score_keys, dpowers_ + from + k_score_keys, t_.scale,
+                                                statistics[r + 1]);
+        if (IsPartial) hide_others(lanes_of(visible[0], c), even), hide_others(lanes_of(visible[1], c), odd);
         const __m512i powers = narrow_both(even.power, odd.power), gradients = narrow_both(even.dscore, odd.dscore);
         const int64_t pair = pair_at(keys, strip.index, now.first + c - keys.first, r);
         _mm512_store_si512(power_pairs_ + pair, interleave_halves(powers));
@@ -223,10 +187,6 @@ class BackwardGroup {
                            _mm512_extracti64x4_epi64(gradients, 1));
       }
     }
-  }
-  TPRIMAT_INLINE_AVX512_BF16 static void hide(__mmask16 visible, PowerAndGradient& values) {
-    values.power = _mm512_maskz_mov_ps(visible, values.power);
-    values.dscore = _mm512_maskz_mov_ps(visible, values.dscore);
   }
   // Where the pair of queries r and r + 1 of a strip lies for 16 keys: the right side of a product over queries whose
   // columns are keys.

@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "ops/cpu/amx_attention.h"
 #include "ops/cpu/bf16_attention.h"
+#include "ops/cpu/bf16_attention_gradients.h"
 #include "ops/cpu/bf16_attention_tiles.h"
 #include "ops/cpu/transpose16.h"
 
@@ -44,42 +45,23 @@ BackwardBuffers prepare_backward(const AttentionTiles& t, const HeadGroup& group
 
 // What the backward pass needs of one query, and what it sees of the tile of keys.
 struct QueryRow {
-  float logsumexp, dot;
+  QueryStatistics statistics;
   uint64_t visible;
 };
-
-constexpr int k_to_nearest = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
-
-// power = e^(scale·score − logsumexp) and dscore = power·(dpower − dot) of one query and 16 keys.
-struct PowerAndGradient {
-  __m512 power, dscore;
-};
-TPRIMAT_AVX512_BF16 inline PowerAndGradient softmax_backward(const float* score, const float* dpower, float scale,
-                                                             const QueryRow& row, int64_t col) {
-  // Rounded as in the forward pass, where the largest score has become a part of logsumexp: no compiler may fuse these
-  // two.
-  const __m512 scaled = _mm512_mul_round_ps(_mm512_loadu_ps(score), _mm512_set1_ps(scale), k_to_nearest);
-  const __m512 less = _mm512_mul_ps(_mm512_sub_ps(scaled, _mm512_set1_ps(row.logsumexp)), _mm512_set1_ps(k_log2_e));
-  const __m512 power = _mm512_maskz_mov_ps(lanes_of(row.visible, col), power_of_two(less));
-  return {power, _mm512_mul_ps(power, _mm512_sub_ps(_mm512_loadu_ps(dpower), _mm512_set1_ps(row.dot)))};
-}
-
-// Each number of the lower half beside that of the upper one.
-TPRIMAT_AVX512_BF16 inline __m512i interleave_halves(__m512i halves) {
-  alignas(64) static constexpr int16_t k_order[32] = {0, 16, 1, 17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,
-                                                      8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
-  return _mm512_permutexvar_epi16(_mm512_load_si512(k_order), halves);
-}
 
 // Queries 2k and 2k+1 of the tile (the second may be missing) against a tile of keys.
 TPRIMAT_AVX512_BF16 void softmax_backward_pair(const BackwardBuffers& b, const QueryRow* rows, int64_t queries,
                                                int64_t k, float scale) {
   for (int64_t c = 0; c < k_tile; c += k_lanes) {
     const int64_t at = 2 * k * k_tile + c;
-    const PowerAndGradient even = softmax_backward(b.scores + at, b.dpowers + at, scale, rows[2 * k], c);
+    const auto values_of = [&](int64_t from, const QueryRow& row) TPRIMAT_AVX512_BF16 {
+      PowerAndGradient values = softmax_backward(b.scores + from, b.dpowers + from, scale, row.statistics);
+      hide_others(lanes_of(row.visible, c), values);
+      return values;
+    };
+    const PowerAndGradient even = values_of(at, rows[2 * k]);
     PowerAndGradient odd{_mm512_setzero_ps(), _mm512_setzero_ps()};
-    if (2 * k + 1 < queries)
-      odd = softmax_backward(b.scores + at + k_tile, b.dpowers + at + k_tile, scale, rows[2 * k + 1], c);
+    if (2 * k + 1 < queries) odd = values_of(at + k_tile, rows[2 * k + 1]);
     const auto powers = reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(odd.power, even.power));
     const auto gradients = reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(odd.dscore, even.dscore));
     const int64_t pair = 2 * (k * k_tile + c);
@@ -88,15 +70,6 @@ TPRIMAT_AVX512_BF16 void softmax_backward_pair(const BackwardBuffers& b, const Q
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(b.dscores + at), _mm512_castsi512_si256(gradients));
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(b.dscores + at + k_tile), _mm512_extracti64x4_epi64(gradients, 1));
   }
-}
-
-TPRIMAT_AVX512_BF16 float dot_product(const bf16* a, const bf16* b, int64_t count) {
-  __m512 sum = _mm512_setzero_ps();
-  for (int64_t c = 0; c < count; c += k_lanes) {
-    const __mmask16 present = lanes_below(count - c);
-    sum = _mm512_fmadd_ps(widen(a + c, present), widen(b + c, present), sum);
-  }
-  return _mm512_reduce_add_ps(sum);
 }
 
 // A tile of queries of one head.
@@ -133,9 +106,9 @@ BackwardTile gather_queries(const AttentionTiles& t, const HeadGroup& group, con
   for (int64_t r = 0; r < q.queries.count; ++r) {
     for (const QueryTile* each : std::initializer_list<const QueryTile*>{&q.queries, &q.doutput, &y})
       prefetch_row<For::reading>(each->rows + (r + k_rows_ahead) * each->stride, t.shape.head_dim);
-    q.rows[static_cast<size_t>(r)] = {
+    q.rows[static_cast<size_t>(r)].statistics = {
         g.logsumexp[t.statistic(group, which.head, which.tile * k_tile + r)],
-        dot_product(y.rows + r * y.stride, q.doutput.rows + r * q.doutput.stride, t.shape.head_dim), 0};
+        dot_product(y.rows + r * y.stride, q.doutput.rows + r * q.doutput.stride, t.shape.head_dim)};
   }
   const auto pack = [&](const QueryTile& rows, bf16* to) {
     pack_rows({rows.rows, t.shape.head_dim, rows.count, 1, rows.stride}, t.width, k_tile, to);
