@@ -2,10 +2,12 @@
 #define HWY_TARGET_INCLUDE "ops/cpu/adamw.cpp"
 #include <hwy/foreach_target.h>
 
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 #include "device/parallel.h"
 #include "ops/cpu/lanes-inl.h"
@@ -16,29 +18,47 @@ HWY_BEFORE_NAMESPACE();
 namespace tprimat::engine {
 namespace HWY_NAMESPACE {
 
-template <class T>
+template <bool Streams, class T>
 void update(AdamwFactors f, const AdamwRange<T>& range, int64_t begin, int64_t end) {
   const auto keep = static_cast<float>(1.0 - f.learning_rate * range.weight_decay);
   for_lanes(begin, end, [&](auto d, int64_t i) HWY_ATTR {
-    const auto g = hn::Mul(load(d, range.gradient + i), hn::Set(d, f.scale));
-    const auto m = hn::MulAdd(hn::Set(d, f.rest1), g, hn::Mul(hn::Set(d, f.beta1), load(d, range.first_moment + i)));
-    const auto v =
-        hn::MulAdd(hn::Set(d, f.rest2), hn::Mul(g, g), hn::Mul(hn::Set(d, f.beta2), load(d, range.second_moment + i)));
+    const auto g = hn::Mul(load_in_order(d, range.gradient + i), hn::Set(d, f.scale));
+    const auto m =
+        hn::MulAdd(hn::Set(d, f.rest1), g, hn::Mul(hn::Set(d, f.beta1), load_in_order(d, range.first_moment + i)));
+    const auto v = hn::MulAdd(hn::Set(d, f.rest2), hn::Mul(g, g),
+                              hn::Mul(hn::Set(d, f.beta2), load_in_order(d, range.second_moment + i)));
     const auto denominator = hn::MulAdd(hn::Sqrt(v), hn::Set(d, f.root), hn::Set(d, f.epsilon));
     const auto move = hn::Div(hn::Mul(m, hn::Set(d, f.rate)), denominator);
-    const auto w = hn::MulSub(load(d, range.master + i), hn::Set(d, keep), move);
+    const auto w = hn::MulSub(load_in_order(d, range.master + i), hn::Set(d, keep), move);
     store(d, m, range.first_moment + i);
     store(d, v, range.second_moment + i);
     store(d, w, range.master + i);
-    store_exactly(d, w, range.weight + i);  // as a training that is continued makes it from the master
+    if constexpr (Streams && hn::MaxLanes(d) > 1)
+      stream_exactly(d, w, range.weight + i);
+    else
+      store_exactly(d, w, range.weight + i);  // as a training that is continued makes it from the master
   });
+  if constexpr (Streams) hwy::FlushStream();
+}
+
+// A weight is read again after all others have been written: where those are many, it goes past the caches, in vectors
+// that must be aligned.
+template <class T>
+bool can_stream(const T* weights, int64_t count) {
+  constexpr int64_t k_many = 4 << 20, k_longest_vector = 64;
+  return count >= k_many && reinterpret_cast<uintptr_t>(weights) % k_longest_vector == 0;
 }
 
 template <class T>
 void update_all(const AdamwStep& step, std::span<const AdamwRange<T>> ranges) {
   const AdamwFactors factors(step);
-  parallel_parts(ranges,
-                 [&](const AdamwRange<T>& range, int64_t begin, int64_t end) { update(factors, range, begin, end); });
+  int64_t count = 0;
+  for (const AdamwRange<T>& range : ranges) count += range.count;
+  parallel_parts(ranges, [&](const AdamwRange<T>& range, int64_t begin, int64_t end) {
+    if constexpr (std::is_same_v<T, bf16>)
+      if (can_stream(range.weight + begin, count)) return update<true>(factors, range, begin, end);
+    update<false>(factors, range, begin, end);
+  });
 }
 
 void adamw(OpsByFormat<AdamwOps>& ops) {

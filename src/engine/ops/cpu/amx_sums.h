@@ -299,14 +299,21 @@ class SwigluSums : public ActivationSums {
 class SwigluGradientSums : public ActivationSums {
  public:
   static constexpr bool k_by_turns = false;
+  // The gradient of every layer lies in the same memory: what the second-level caches hold is still there.
   SwigluGradientSums(const Bf16Share<bf16>& share, const Epilogue<bf16>& epilogue)
-      : ActivationSums(share, epilogue, share.right.count) {}
+      : ActivationSums(share, epilogue, share.right.count) {
+    constexpr int64_t k_cache = 2 << 20;
+    const int64_t bytes = 2 * share.left.count * width_ * static_cast<int64_t>(sizeof(bf16));
+    streams_ = streams_ && bytes > k_cache * thread_count();
+  }
 
   TPRIMAT_AVX512_BF16 void store(const SumRows& rows) const {
     visit_sums(
         share_, rows, rows.col, TPRIMAT_FINISH_ROW {
           const bf16* const input = epilogue_.swiglu_input + 2 * kept_place(share_, width_, rows.row, rows.col, r);
           const __m512i gate = _mm512_loadu_si512(input), up = _mm512_loadu_si512(input + k_panel_lines);
+          for (const int64_t line : {int64_t{0}, k_panel_lines})  // of the row in the block after the next
+            __builtin_prefetch(input + 2 * k_block_of_both + line, 0, 2);
           const Gradients first(widen_low(gate), widen_low(up), low), second(widen_high(gate), widen_high(up), high);
           bf16* const to = result(rows.row + r, rows.col);
           store_line(to, present, narrow_both(first.gate, second.gate), streams_);
@@ -315,6 +322,7 @@ class SwigluGradientSums : public ActivationSums {
   }
 
  private:
+  static constexpr int64_t k_block_of_both = 2 * k_panel_lines * k_panel_lines;  // of a gate and its up
   struct Gradients {
     TPRIMAT_INLINE_AVX512_BF16 Gradients(__m512 z, __m512 factor, __m512 gradient) {
       const SigmoidParts s(z);

@@ -25,7 +25,7 @@ inline float largest_of(const float* row, int64_t count) {
   auto poison = hn::Zero(d);
   int64_t i = 0;
   for (; i + lanes <= count; i += lanes) {
-    const auto logits = hn::LoadU(d, row + i);
+    const auto logits = load_in_order(d, row + i);
     largest = hn::Max(largest, logits);
     poison = hn::MulAdd(logits, hn::Zero(d), poison);
   }

@@ -41,7 +41,7 @@ double squares_of_range(int64_t begin, int64_t end, const float* x) {
   for (int64_t at = begin; at < end; at += k_block) {
     const int64_t stop = at + k_block < end ? at + k_block : end;
     sum += static_cast<double>(sum_lanes(at, stop, [&](auto d, int64_t i) HWY_ATTR {
-      const auto v = load(d, x + i);
+      const auto v = load_in_order(d, x + i);
       return hn::Mul(v, v);
     }));
   }

@@ -47,7 +47,7 @@ HWY_INLINE void store_exactly(D d, hn::Vec<D> value, float* to) {
 // Round to nearest even, as to_bf16; a NaN keeps its upper bits, so it stays a NaN unless its payload is in the lowest
 // 16 bits only, which arithmetic does not produce.
 template <class D>
-HWY_INLINE void store_exactly([[maybe_unused]] D d, hn::Vec<D> value, bf16* to) {
+HWY_INLINE hn::Vec<hn::Rebind<uint16_t, D>> rounded_to_bf16([[maybe_unused]] D d, hn::Vec<D> value) {
   const hn::Rebind<uint16_t, D> d16;
   const hn::Rebind<uint32_t, D> d32;
   const hn::Rebind<int32_t, D> di32;
@@ -55,7 +55,12 @@ HWY_INLINE void store_exactly([[maybe_unused]] D d, hn::Vec<D> value, bf16* to) 
   const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(d32, 1u));
   const auto rounded = hn::ShiftRight<16>(hn::Add(bits, hn::Add(odd, hn::Set(d32, 0x7FFFu))));
   const auto kept = hn::IfThenElse(hn::RebindMask(d32, hn::IsNaN(value)), hn::ShiftRight<16>(bits), rounded);
-  hn::StoreU(hn::DemoteTo(d16, hn::BitCast(di32, kept)), d16, reinterpret_cast<uint16_t*>(to));
+  return hn::DemoteTo(d16, hn::BitCast(di32, kept));
+}
+template <class D>
+HWY_INLINE void store_exactly([[maybe_unused]] D d, hn::Vec<D> value, bf16* to) {
+  const hn::Rebind<uint16_t, D> d16;
+  hn::StoreU(rounded_to_bf16(d, value), d16, reinterpret_cast<uint16_t*>(to));
 }
 
 // The same, but numbers below 2^-126 may become 0: the instruction for it takes them for that.
@@ -112,6 +117,26 @@ HWY_INLINE void store(D d, hn::Vec<D> value, f16* to) {
 template <class D>
 HWY_INLINE void store_exactly(D d, hn::Vec<D> value, f16* to) {
   store(d, value, to);
+}
+
+// Past the caches where vectors have 128 bits at least; `to` lies on a vector's bound.
+template <class D>
+HWY_INLINE void stream_exactly(D d, hn::Vec<D> value, bf16* to) {
+  const hn::Rebind<uint16_t, D> d16;
+  if constexpr (hn::MaxLanes(d) >= 8)
+    hn::Stream(rounded_to_bf16(d, value), d16, reinterpret_cast<uint16_t*>(to));
+  else
+    store_exactly(d, value, to);
+}
+
+// Memory that is visited in order and is seldom in a cache: the hardware's prefetcher begins anew with each page, so
+// what comes is fetched to the second-level cache (docs/performance.md). A prefetch past the last element does not
+// fault.
+template <class D, class T>
+HWY_INLINE hn::Vec<D> load_in_order(D d, const T* from) {
+  constexpr int64_t k_bytes_ahead = 2048;
+  __builtin_prefetch(reinterpret_cast<const char*>(from) + k_bytes_ahead, 0, 2);
+  return load(d, from);
 }
 
 // Four elements of four lines become four lines of four elements.

@@ -38,7 +38,7 @@ HWY_INLINE float forward_row(const RmsNormShape& shape, const T* x, const T* wei
 template <class T>
 float add_forward_row(const RmsNormShape& shape, const ResidualSum<T>& row, const T* weight, T* y) {
   const float squares = sum_lanes(0, shape.cols, [&](auto d, int64_t c) HWY_ATTR {
-    store(d, hn::Add(load(d, row.a + c), load(d, row.b + c)), row.sum + c);
+    store(d, hn::Add(load_in_order(d, row.a + c), load_in_order(d, row.b + c)), row.sum + c);
     const auto v = load(d, row.sum + c);  // as it was rounded
     return hn::Mul(v, v);
   });
@@ -51,7 +51,7 @@ HWY_INLINE void backward_row(int64_t cols, const RmsNormGradient<T>& row, float*
   const T *x = row.x, *dy = row.dy, *weight = row.weight;
   T* dx = row.dx;
   const float dot = sum_lanes(0, cols, [&](auto d, int64_t c) HWY_ATTR {
-    return hn::Mul(hn::Mul(load(d, dy + c), load(d, weight + c)), load(d, x + c));
+    return hn::Mul(hn::Mul(load_in_order(d, dy + c), load(d, weight + c)), load_in_order(d, x + c));
   });
   const float rstd = *row.rstd;
   const float pull = dot * rstd * rstd * rstd / static_cast<float>(cols);
