@@ -37,8 +37,8 @@ class BackwardGroup {
       : t_(t),
         group_(group),
         g_(g),
-        streams_queries_(is_large(t, g.dquery)),
-        streams_keys_(is_large(t, g.dkey) && !g.accumulate) {
+        streams_queries_(exceeds_caches(tensor_bytes(t, g.dquery))),
+        streams_keys_(exceeds_caches(tensor_bytes(t, g.dkey)) && !g.accumulate) {
     const int64_t whole = whole_strips(t.keys) * t.width, block = k_block_queries * t.width;
     TileScratch& scratch = thread_scratch(t, 6 * block + 4 * k_block_queries * k_block_keys);
     for (bf16** buffer : {&keys_across_, &keys_along_, &values_across_}) *buffer = take_bf16(scratch, whole);

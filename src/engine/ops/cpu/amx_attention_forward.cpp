@@ -80,7 +80,7 @@ class ForwardGroup {
  public:
   ForwardGroup(const AttentionTiles& t, const HeadGroup& group, const AttentionInputs<bf16>& inputs,
                const HeadRows<bf16>& y, float* logsumexp)
-      : t_(t), group_(group), inputs_(inputs), y_(y), logsumexp_(logsumexp), streams_(is_large(t, y)) {
+      : t_(t), group_(group), inputs_(inputs), y_(y), logsumexp_(logsumexp), streams_(is_large(tensor_bytes(t, y))) {
     TileScratch& scratch = thread_scratch(t);
     const int64_t whole = whole_strips(t.keys) * t.width;
     keys_ = take_bf16(scratch, whole), values_ = take_bf16(scratch, whole);

@@ -125,10 +125,10 @@ TPRIMAT_INLINE_AVX512_BF16 inline void put_line(bf16* to, __mmask32 present, con
       streams);
 }
 
-// Whether the tensor of these rows is so large that stores go past the caches.
+// Of the tensor that these rows are of.
 template <class T>
-bool is_large(const AttentionTiles& t, const HeadRows<T>& rows) {
-  return amx::is_large(t.shape.batch * rows.sequence_stride * static_cast<int64_t>(sizeof(T)));
+int64_t tensor_bytes(const AttentionTiles& t, const HeadRows<T>& rows) {
+  return t.shape.batch * rows.sequence_stride * static_cast<int64_t>(sizeof(T));
 }
 
 }  // namespace tprimat::engine::amx

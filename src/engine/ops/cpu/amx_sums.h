@@ -29,6 +29,12 @@ inline bool is_large(int64_t bytes) {
   constexpr int64_t k_large = 512 * 1024;
   return bytes > k_large;
 }
+// The same of gradients that every layer has in the same memory, where it was not read from memory for long: it may be
+// as large as the second-level caches of all threads.
+inline bool exceeds_caches(int64_t bytes) {
+  constexpr int64_t k_cache = 2 << 20;
+  return bytes > k_cache * thread_count();
+}
 
 template <class C>
 bool adds_in_place(const Bf16Share<C>& share) {
@@ -299,12 +305,9 @@ class SwigluSums : public ActivationSums {
 class SwigluGradientSums : public ActivationSums {
  public:
   static constexpr bool k_by_turns = false;
-  // The gradient of every layer lies in the same memory: what the second-level caches hold is still there.
   SwigluGradientSums(const Bf16Share<bf16>& share, const Epilogue<bf16>& epilogue)
       : ActivationSums(share, epilogue, share.right.count) {
-    constexpr int64_t k_cache = 2 << 20;
-    const int64_t bytes = 2 * share.left.count * width_ * static_cast<int64_t>(sizeof(bf16));
-    streams_ = streams_ && bytes > k_cache * thread_count();
+    streams_ = exceeds_caches(2 * share.left.count * width_ * static_cast<int64_t>(sizeof(bf16)));
   }
 
   TPRIMAT_AVX512_BF16 void store(const SumRows& rows) const {
