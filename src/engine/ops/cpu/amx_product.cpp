@@ -20,7 +20,7 @@ constexpr int64_t k_enough_columns = 256;  // for each thread to have blocks of 
 // Steps of a panel that the first-level cache holds beside what streams by.
 constexpr int64_t k_part_steps = 16;
 constexpr int64_t k_block_sums = k_panel_lines * k_panel_lines;  // of 32 rows and 32 columns
-// Elements of the columns that stay in the second-level cache while rows of a product that is added in place pass by.
+// Elements of the columns that stay in the second-level cache while rows pass by.
 constexpr int64_t k_columns_size = 384 * 1024;
 
 // Two at least, and an even number: a block never separates a gate's panel from its up's.
@@ -37,10 +37,10 @@ int64_t block_lines(int64_t lines, int64_t length) {
 }
 
 // Rows that are multiplied as they lie: tiles of them are whole, those of an aligned matrix straddle no cache lines,
-// and they do not share a few sets of the first-level cache, as rows 1 KB apart do, so that it could not hold them.
+// and they do not share a few sets of the first-level cache, as rows 2 KB apart do, so that it could not hold them.
 template <class C>
 bool can_stay_in_rows(const Bf16Share<C>& share) {
-  constexpr int64_t k_line = 64 / sizeof(bf16), k_alike = 1024 / static_cast<int64_t>(sizeof(bf16));
+  constexpr int64_t k_line = 64 / sizeof(bf16), k_alike = 2048 / static_cast<int64_t>(sizeof(bf16));
   const int64_t stride = share.left.line_stride;
   return share.left.step == 1 && stride % k_line == 0 && stride % k_alike != 0 &&
          share.left.count % k_panel_lines == 0 && share.length % amx::k_step == 0;
@@ -177,8 +177,8 @@ class Product {
       const Panels block{first, count, is_plain(own) ? nullptr : pack_block(own, first, count)};
       if (!by_rows)
         multiply_panels<Side::right>(whole, block);
-      else if (amx::adds_in_place(share_))
-        multiply_by_columns(block, whole);  // a result that is read is visited row by row
+      else if (amx::adds_in_place(share_) || rows_pass_once())
+        multiply_by_columns(block, whole);  // a result that is read is visited row by row, too
       else
         multiply_panels<Side::left>(block, whole);
     });
@@ -190,7 +190,12 @@ class Product {
   // packed.
   bool goes_by_rows() const {
     const bool packs_only_own = can_stay_in_rows(share_) && share_.right.count >= k_enough_columns * thread_count();
-    return !Sums::k_by_turns && !packs_only_own && share_.left.count >= share_.right.count;
+    return !Sums::k_by_turns && share_.left.count >= share_.right.count && (rows_pass_once() || !packs_only_own);
+  }
+  // Whether rows that stay as they lie meet all columns, which the second-level cache holds, one panel after the other:
+  // the next one comes from memory meanwhile, and comes once.
+  bool rows_pass_once() const {
+    return can_stay_in_rows(share_) && share_.right.count * share_.length <= k_columns_size;
   }
   // `lines` of a side from `line` on, which starts a panel; where columns come by turns, each panel from its half.
   void pack(Side side, int64_t line, int64_t lines, bf16* panels, const PackShare& of = {}) const {
