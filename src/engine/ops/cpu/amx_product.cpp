@@ -20,8 +20,6 @@ constexpr int64_t k_enough_columns = 256;  // for each thread to have blocks of 
 // Steps of a panel that the first-level cache holds beside what streams by.
 constexpr int64_t k_part_steps = 16;
 constexpr int64_t k_block_sums = k_panel_lines * k_panel_lines;  // of 32 rows and 32 columns
-// Elements of the columns that stay in the second-level cache while rows pass by.
-constexpr int64_t k_columns_size = 384 * 1024;
 
 // Two at least, and an even number: a block never separates a gate's panel from its up's.
 int64_t whole_panels(int64_t lines) {
@@ -195,7 +193,7 @@ class Product {
   // Whether rows that stay as they lie meet all columns, which the second-level cache holds, one panel after the other:
   // the next one comes from memory meanwhile, and comes once.
   bool rows_pass_once() const {
-    return can_stay_in_rows(share_) && share_.right.count * share_.length <= k_columns_size;
+    return can_stay_in_rows(share_) && share_.right.count * share_.length <= k_amx_columns_size;
   }
   // `lines` of a side from `line` on, which starts a panel; where columns come by turns, each panel from its half.
   void pack(Side side, int64_t line, int64_t lines, bf16* panels, const PackShare& of = {}) const {
@@ -221,7 +219,7 @@ class Product {
 
   // As many columns at a time as the second-level cache holds beside a panel of rows.
   void multiply_by_columns(const Panels& rows, const Panels& columns) const {
-    const int64_t some = whole_panels(k_columns_size / share_.length);
+    const int64_t some = whole_panels(k_amx_columns_size / share_.length);
     for (int64_t col = 0; col < columns.count; col += some)
       multiply_panels<Side::right>(rows,
                                    {col, std::min(some, columns.count - col), columns.packed_at(col, share_.length)});

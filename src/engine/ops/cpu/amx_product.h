@@ -5,6 +5,9 @@
 
 namespace tprimat::engine {
 
+// Elements of the columns that stay in the second-level cache while rows pass by.
+inline constexpr int64_t k_amx_columns_size = 384 * 1024;
+
 // The product of a share on a CPU with has_amx(), by all threads: of one operand, each thread packs a block that fits
 // its second-level cache; the other one is packed once for all. Rows that can stay as they lie are not packed.
 template <class C>

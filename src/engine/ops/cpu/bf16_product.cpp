@@ -16,21 +16,25 @@ constexpr int64_t k_left_block = 96, k_right_block = 192;  // lines of the large
 
 // Elements of a line that are packed at a time. Measured on Zen 5 (1 MB of second-level cache) and, for tiles, on Intel
 // Xeons (2 MB): docs/performance.md. Longer sums go by shorter shares, whose sums pass through memory; in
-// float they are added in place, by long shares where each pass over a large result costs too much.
+// float they are added in place, by long shares where each pass over a large result costs too much. Shares of few
+// columns are so short that rows need to pass by once.
 template <class C>
-int64_t longest_share(int64_t length, int64_t result_size) {
+int64_t longest_share(int64_t length, int64_t rows, int64_t columns) {
   constexpr bool k_is_float = std::is_same_v<C, float>;
   constexpr int64_t k_longest = 2048, k_longest_of_tiles = 3072, k_large_result = 32 << 20;  // elements
-  constexpr int64_t k_whole = k_is_float ? 2048 : k_longest_of_tiles, k_part = k_is_float ? 512 : 2048;
+  constexpr int64_t k_whole = k_is_float ? 2048 : k_longest_of_tiles, k_shortest = 1024;
   if (!has_amx()) return k_longest;
-  return length <= k_whole || (k_is_float && result_size > k_large_result) ? k_longest_of_tiles : k_part;
+  if (length <= k_whole || (k_is_float && rows * columns > k_large_result)) return k_longest_of_tiles;
+  if (k_is_float) return 512;
+  const int64_t fitting = k_amx_columns_size / columns;
+  return fitting < k_shortest ? k_longest : std::min(fitting, k_longest);
 }
 
 // The shares of the sum over k: of equal length, in whole vectors but for the last.
 template <class C>
-int64_t share_length(int64_t length, int64_t result_size) {
+int64_t share_length(int64_t length, int64_t rows, int64_t columns) {
   constexpr int64_t k_vector = 32;
-  const int64_t longest = longest_share<C>(length, result_size), shares = (length + longest - 1) / longest;
+  const int64_t longest = longest_share<C>(length, rows, columns), shares = (length + longest - 1) / longest;
   return ((length + shares - 1) / shares + k_vector - 1) / k_vector * k_vector;
 }
 
@@ -122,7 +126,7 @@ struct Shares {
       : left{a.data, a.rows, a.cols, a.row_stride, a.col_stride},
         right{b.data, b.cols, b.rows, b.col_stride, b.row_stride},
         length(left.length),
-        step(share_length<C>(length, a.rows * b.cols)) {
+        step(share_length<C>(length, a.rows, b.cols)) {
     CHECK(length > 0);
   }
 };
