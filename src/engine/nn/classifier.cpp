@@ -90,8 +90,7 @@ void Classifier<T>::visit(const Pass<T>& pass, const Chunk& chunk) const {
   if (chunk.dx != nullptr) {
     const OpTimer timer(pass.clock, "head backward, weight", product_work<T>(vocabulary_.count, chunk_, hidden_),
                         OpKind::product);
-    pass.ops.matmul_wide(transposed(gradient), inputs, matrix(pass.gradient(weight_), vocabulary_.count, hidden_),
-                         chunk.adds);
+    pass.find_weight_gradient(gradient, inputs, weight_, chunk.adds);
   }
   const OpTimer timer(pass.clock, "sum of losses", memory_work<Accum<T>>(chunk_, 1, 1));
   pass.ops.add_total(chunk_, pass.at(buffers_.losses), pass.loss);

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <optional>
 
 #include "comm/rank_groups.h"
 #include "device/accelerator.h"
@@ -18,13 +20,29 @@ struct Plan : RankShape {
   ParameterTable& parameters;
 };
 
+// Σ of the squares of each value of a gradient, by the parameter's offset, as the product that made it found it.
+class GradientSquares {
+ public:
+  void note(int64_t offset, double squares) { by_offset_[offset] = squares; }
+  void forget(int64_t offset) { by_offset_.erase(offset); }
+  void clear() { by_offset_.clear(); }
+  std::optional<double> of(int64_t offset) const {
+    const auto found = by_offset_.find(offset);
+    return found == by_offset_.end() ? std::nullopt : std::optional(found->second);
+  }
+
+ private:
+  std::map<int64_t, double> by_offset_;
+};
+
 // Weights and gradients of one unit while it works: element `begin` of the flat vectors is at [0].
 template <class T>
 struct UnitView {
   const T* weights = nullptr;
   Accum<T>* gradients = nullptr;  // nullptr where none are wanted
   int64_t begin = 0;
-  bool is_first = false;  // the gradients of weights that are written first are not there yet (Parameter)
+  bool is_first = false;               // the gradients of weights that are written first are not there yet (Parameter)
+  GradientSquares* squares = nullptr;  // where nothing but a backward pass of this rank changes gradients
 };
 
 // Where weights live. Most layouts have them all the time; ZeRO-3 gathers each unit when it is opened.
@@ -92,6 +110,15 @@ struct Pass {
   Accum<T>* gradient(int64_t offset) const { return unit.gradients + (offset - unit.begin); }
   // What the product that makes the gradient of a weight which is written first does.
   bool adds_to_gradients() const { return !unit.is_first; }
+  // The product that makes the gradient of the weight at `offset`, or that makes it larger.
+  void find_weight_gradient(const MatrixView<const T>& dy, const MatrixView<const T>& x, int64_t offset,
+                            bool adds) const {
+    const auto to = matrix(gradient(offset), dy.cols, x.cols);
+    if (unit.squares != nullptr && ops.matmul_wide_squares != nullptr)
+      unit.squares->note(offset, ops.matmul_wide_squares(transposed(dy), x, to, adds));
+    else
+      ops.matmul_wide(transposed(dy), x, to, adds);
+  }
   Pass with(const UnitView<T>& view) const {
     Pass pass = *this;
     pass.unit = view;

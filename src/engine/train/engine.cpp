@@ -179,8 +179,7 @@ class TypedEngine final : public Engine {
   double counted_loss(double loss) const { return ranks_.place.tensor == 0 ? loss : 0.0; }
 
   double sum_of_gradient_squares() const {
-    const double bytes = static_cast<double>(store_.owned_size()) * sizeof(Accum<T>);
-    const OpTimer timer(clock_, "norm of the gradients", {0, bytes});
+    const OpTimer timer(clock_, "norm of the gradients", {0, optimizer_.norm_bytes()});
     return optimizer_.sum_of_gradient_squares();
   }
 

@@ -1,6 +1,8 @@
 #include "train/optimizer.h"
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 
 #include "base/check.h"
 #include "nn/initial_values.h"
@@ -20,8 +22,6 @@ void Optimizer<T>::attach(const Arena& arena, const Compute<T>& compute, const R
   arena_ = &arena;
   compute_.emplace(compute);
   find_pieces(ranks);
-  for (const Piece& piece : pieces_)
-    squares_.push_back({store_.owned_gradients(piece.unit) + piece.in_share, piece.counted});
   find_ranges();
 }
 
@@ -103,8 +103,30 @@ void Optimizer<T>::round_weights() {
 }
 
 template <class T>
+typename Optimizer<T>::Squares Optimizer<T>::squares() const {
+  Squares squares;
+  for (const Piece& piece : pieces_) {
+    const std::optional<double> known =
+        piece.counted == piece.parameter->count() ? store_.squares().of(piece.parameter->offset) : std::nullopt;
+    if (known)
+      squares.known += *known;
+    else
+      squares.unknown.push_back({store_.owned_gradients(piece.unit) + piece.in_share, piece.counted});
+  }
+  return squares;
+}
+
+template <class T>
 double Optimizer<T>::sum_of_gradient_squares() const {
-  return compute_->ops.sum_of_squares(squares_);
+  const Squares parts = squares();
+  return parts.known + compute_->ops.sum_of_squares(parts.unknown);
+}
+
+template <class T>
+double Optimizer<T>::norm_bytes() const {
+  const Squares parts = squares();
+  return std::transform_reduce(parts.unknown.begin(), parts.unknown.end(), 0.0, std::plus<>(),
+                               [](const auto& range) { return static_cast<double>(range.count) * sizeof(Accum<T>); });
 }
 
 template <class T>

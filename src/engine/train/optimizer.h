@@ -27,6 +27,8 @@ class Optimizer {
   void round_weights();
   // Σ of the squares of this rank's part of the whole gradient, each value counted on one rank only.
   double sum_of_gradient_squares() const;
+  // What that reads, in bytes: gradients whose squares their product did not find.
+  double norm_bytes() const;
   // `update`: the first is 1. Gradients are multiplied by gradient_scale first.
   void update(double learning_rate, double gradient_scale, int64_t update);
   // What an update reads and writes at least, in bytes: the gradient is read; moments, and the weights in the format
@@ -58,6 +60,12 @@ class Optimizer {
   void show(const Piece& piece, StateKind kind, V* values, const StateVisitor& visit) const;
   template <class V>
   void show_copy(const Piece& piece, StateKind kind, V* values, const StateVisitor& visit) const;
+  // Of pieces whose squares are not known yet, and the sum of the others.
+  struct Squares {
+    double known = 0;
+    std::vector<SquaresRange<Accum<T>>> unknown;
+  };
+  Squares squares() const;
   int64_t counted_values(const Parameter& parameter, const RankGroups& ranks) const;
   bool has_masters() const { return k_is_short && spec_.master_weights; }
   bool has_short_moments() const { return spec_.moments == MomentFormat::bf16; }
@@ -75,7 +83,6 @@ class Optimizer {
   std::vector<AdamwRange<T>> ranges_;  // of the three lists one has all pieces
   CompactRanges<Accum<T>> compact_ranges_;
   CompactRanges<bf16> short_moment_ranges_;
-  std::vector<SquaresRange<Accum<T>>> squares_;
 };
 
 }  // namespace tprimat::engine

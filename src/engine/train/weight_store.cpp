@@ -123,6 +123,7 @@ UnitView<T> WeightStore<T>::open_for_backward(int unit, int next) {
   UnitView<T> view = open(unit, next);
   view.is_first = is_first(unit);
   view.gradients = splits_gradients() ? reduce_data(take_reduce_buffer(unit)) : kept_gradients() + unit_at(unit).begin;
+  if (ranks_->world->size() == 1) view.squares = &squares_;
   begun_[static_cast<size_t>(unit)] = true;
   return view;
 }
@@ -175,6 +176,7 @@ void WeightStore<T>::close_after_backward(int unit, bool complete) {
 template <class T>
 void WeightStore<T>::clear_gradients() {
   std::fill(begun_.begin(), begun_.end(), false);
+  squares_.clear();
   if (splits_gradients())
     clear(kept_gradients(), buffers_.gradients.count);  // to which every micro batch adds
   else

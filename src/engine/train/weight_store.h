@@ -46,6 +46,7 @@ class WeightStore final : public WeightHome<T> {
   const std::vector<Share>& shares() const { return shares_; }
   int64_t owned_size() const { return owned_size_; }
   T* owned_weights(int unit) const;
+  const GradientSquares& squares() const { return squares_; }
   Accum<T>* owned_gradients(int unit) const;
 
  private:
@@ -107,6 +108,7 @@ class WeightStore final : public WeightHome<T> {
   int oldest_reduction_ = 0;
   std::vector<TransferPtr> pending_;  // reductions of whole units
   bool last_micro_batch_ = false;
+  GradientSquares squares_;  // empty where ranks share gradients
 };
 
 }  // namespace tprimat::engine

@@ -74,6 +74,29 @@ TEST(AdamwTest, ThreadsDoNotChangeTheResult) {
   EXPECT_EQ(results[0], results[2]);
 }
 
+// So many that they go past the caches, from places that vectors are and are not aligned for.
+TEST(AdamwTest, ManyWeightsAreAsFew) {
+  constexpr int64_t k_many = (4 << 20) + 100, k_part = 1000;
+  const auto g = narrowed<float>(random_values(k_many, 1)), start = narrowed<float>(random_values(k_many, 2));
+  const AdamwStep step{1e-2, 0.9, 0.95, 1e-8, 1.0, 3};
+  struct States {
+    std::vector<float> master, m, v;
+    std::vector<bf16> weight;
+    AdamwRange<bf16> range(const std::vector<float>& gradient, int64_t first, int64_t count) {
+      const auto at = static_cast<size_t>(first);
+      return {count, 0.1, gradient.data() + at, master.data() + at, m.data() + at, v.data() + at, weight.data() + at};
+    }
+  };
+  const std::vector<float> none(start.size());
+  States together{start, none, none, std::vector<bf16>(start.size())}, apart = together;
+  ops<bf16>().adamw(step,
+                    std::vector{together.range(g, 0, 1), together.range(g, 1, 31), together.range(g, 32, k_many - 32)});
+  for (int64_t first = 0; first < k_many; first += k_part)
+    ops<bf16>().adamw(step, std::vector{apart.range(g, first, std::min(k_part, k_many - first))});
+  EXPECT_EQ(together.weight, apart.weight);
+  EXPECT_EQ(together.master, apart.master);
+}
+
 TEST(AdamwTest, NoRangesAreNoWork) { ops<float>().adamw({}, {}); }
 
 }  // namespace

@@ -130,6 +130,25 @@ TEST(MatmulTest, ThreadsDoNotChangeTheResult) {
   }
 }
 
+TEST(MatmulTest, SquaresAreThoseOfTheResult) {
+  if (cpu_ops<bf16>().matmul_wide_squares == nullptr)
+    GTEST_SKIP() << "products find the squares of their results by AMX only: run this on an Intel Xeon that has it";
+  for (const MatmulCase& c : {MatmulCase{70, 50, 100}, {200, 195, 2040}, {64, 130, 2080}, {3, 5, 7}, {544, 520, 544}})
+    for (const bool accumulate : {false, true}) {
+      SCOPED_TRACE(testing::Message() << c.m << "×" << c.n << "×" << c.k << (accumulate ? ", added" : ""));
+      const auto a = narrowed<bf16>(random_values(c.m * c.k, 1)), b = narrowed<bf16>(random_values(c.k * c.n, 2));
+      std::vector<float> plain(static_cast<size_t>(c.m * c.n), 1.0f), result = plain;
+      const auto left = matrix(a.data(), c.m, c.k), right = matrix(b.data(), c.k, c.n);
+      cpu_ops<bf16>().matmul_wide(left, right, matrix(plain.data(), c.m, c.n), accumulate);
+      const double squares =
+          cpu_ops<bf16>().matmul_wide_squares(left, right, matrix(result.data(), c.m, c.n), accumulate);
+      EXPECT_EQ(result, plain);
+      double expected = 0;
+      for (const float value : plain) expected += static_cast<double>(value) * value;
+      EXPECT_NEAR(squares, expected, 1e-6 * expected);
+    }
+}
+
 TEST(GradientTest, Matmul) {
   auto a = random_values(3 * 4, 1), b = random_values(4 * 5, 2);
   const auto dy = random_values(3 * 5, 3);

@@ -59,6 +59,31 @@ TYPED_TEST(FastNorm, AddRmsnormIsAddThenRmsnorm) {
   });
 }
 
+// So large that they go past the caches, in rows that vectors are and are not aligned for.
+TYPED_TEST(FastNorm, LargeResultsAreAsSmallOnes) {
+  using T = TypeParam;
+  constexpr int64_t k_rows = 700, k_some = 7;
+  for_each_target([] {
+    for (const int64_t cols : {768, 769}) {
+      const int64_t count = k_rows * cols;
+      const auto x = narrowed<T>(random_values(count, 1)), w = narrowed<T>(random_values(cols, 2));
+      std::vector<T> small(x.size()), large(x.size() + 64);
+      T* const y = large.data() + (64 - reinterpret_cast<uintptr_t>(large.data()) % 64) / sizeof(T);
+      std::vector<float> mean(k_rows), rstd(k_rows);
+      const auto expect_equal = [&] { EXPECT_TRUE(std::equal(small.begin(), small.end(), y)) << cols << " columns"; };
+      for (int64_t at = 0; at < count; at += k_some * cols)
+        ops<T>().rmsnorm_forward({k_some, cols, 1e-5}, x.data() + at, w.data(), small.data() + at, rstd.data());
+      ops<T>().rmsnorm_forward({k_rows, cols, 1e-5}, x.data(), w.data(), y, rstd.data());
+      expect_equal();
+      for (int64_t at = 0; at < count; at += k_some * cols)
+        ops<T>().layernorm_forward({k_some, cols, 1e-5}, x.data() + at, {w.data(), w.data()},
+                                   {small.data() + at, mean.data(), rstd.data()});
+      ops<T>().layernorm_forward({k_rows, cols, 1e-5}, x.data(), {w.data(), w.data()}, {y, mean.data(), rstd.data()});
+      expect_equal();
+    }
+  });
+}
+
 TYPED_TEST(FastNorm, LayernormMatchesReference) {
   using T = TypeParam;
   for_each_target([] {

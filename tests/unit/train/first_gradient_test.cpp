@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <span>
 #include <string>
@@ -87,6 +88,21 @@ void expect_nothing_left_over(const TrainSpec& spec) {
   EXPECT_EQ(values_of(*spoiled, StateKind::weights), values_of(*plain, StateKind::weights));
 }
 
+// Also where the products that make gradients find their squares.
+void expect_norm_of_gradients(const TrainSpec& spec) {
+  const auto tokens = open_token_source(spec.data, {spec.model.vocab_size, spec.sequence_length, spec.seed});
+  const auto engine = make_engine(spec);
+  for (int64_t step = 1; step <= 2; ++step) {
+    const UpdateReport report = engine->run_step(step, *tokens);
+    double squares = 0;
+    engine->visit_gradients([&](const StatePiece& piece) {
+      for (const float value : std::get<std::span<float>>(piece.values)) squares += static_cast<double>(value) * value;
+    });
+    const double norm = std::sqrt(squares) / report.loss_scale;
+    EXPECT_NEAR(report.grad_norm, norm, 1e-6 * norm);
+  }
+}
+
 class FirstGradient : public testing::TestWithParam<Precision> {};
 
 TEST_P(FirstGradient, NothingOfASkippedStepIsInTheNext) {
@@ -101,6 +117,17 @@ TEST_P(FirstGradient, NothingOfASkippedStepIsInTheNext) {
           spec.recompute = recompute;
           expect_nothing_left_over(spec);
         }
+}
+
+TEST_P(FirstGradient, NormIsThatOfAllGradients) {
+  for (TrainSpec spec : trainings(GetParam()))
+    for (const bool tied : {false, true})
+      for (const int64_t micro_batches : {1, 3}) {
+        SCOPED_TRACE(testing::Message() << "tied " << tied << ", micro batches " << micro_batches);
+        spec.model.tied_embeddings = tied;
+        spec.global_batch_size = spec.micro_batch_size * micro_batches;
+        expect_norm_of_gradients(spec);
+      }
 }
 
 std::string precision_of(const testing::TestParamInfo<Precision>& info) {

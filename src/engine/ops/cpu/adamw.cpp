@@ -2,7 +2,6 @@
 #define HWY_TARGET_INCLUDE "ops/cpu/adamw.cpp"
 #include <hwy/foreach_target.h>
 
-#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include <algorithm>
@@ -33,7 +32,7 @@ void update(AdamwFactors f, const AdamwRange<T>& range, int64_t begin, int64_t e
     store(d, m, range.first_moment + i);
     store(d, v, range.second_moment + i);
     store(d, w, range.master + i);
-    if constexpr (Streams && hn::MaxLanes(d) > 1)
+    if constexpr (Streams)
       stream_exactly(d, w, range.weight + i);
     else
       store_exactly(d, w, range.weight + i);  // as a training that is continued makes it from the master
@@ -45,8 +44,8 @@ void update(AdamwFactors f, const AdamwRange<T>& range, int64_t begin, int64_t e
 // that must be aligned.
 template <class T>
 bool can_stream(const T* weights, int64_t count) {
-  constexpr int64_t k_many = 4 << 20, k_longest_vector = 64;
-  return count >= k_many && reinterpret_cast<uintptr_t>(weights) % k_longest_vector == 0;
+  constexpr int64_t k_many = 4 << 20;
+  return count >= k_many && is_aligned(weights);
 }
 
 template <class T>

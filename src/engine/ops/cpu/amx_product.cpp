@@ -1,6 +1,8 @@
 #include "ops/cpu/amx_product.h"
 
 #include <algorithm>
+#include <numeric>
+#include <vector>
 
 #include "base/check.h"
 #include "ops/cpu/amx_instructions.h"
@@ -114,7 +116,8 @@ class BlockPipeline {
     }
     store_some(k_panel_lines);
   }
-  void finish() {
+  // Returns the squares of all sums, where they are counted.
+  double finish() {
     if (to_take_ != nullptr) {
       take_sums<0>(), take_sums<1>(), take_sums<2>(), take_sums<3>();
       start_storing();
@@ -122,6 +125,10 @@ class BlockPipeline {
     }
     if constexpr (requires { to_.finish(); }) to_.finish();
     _mm_sfence();  // what was stored past the caches comes before what follows on other threads
+    if constexpr (requires { to_.squares(); })
+      return to_.squares();
+    else
+      return 0;
   }
 
  private:
@@ -170,16 +177,19 @@ class Product {
     const Side own = by_rows ? Side::left : Side::right, shared = by_rows ? Side::right : Side::left;
     const Panels whole{0, share_.lines(shared).count, is_plain(shared) ? nullptr : pack_all(shared)};
     const int64_t all = share_.lines(own).count, lines = block_lines(all, share_.length);
-    parallel_each((all + lines - 1) / lines, [&](int64_t index) {
+    std::vector<double> squares(static_cast<size_t>((all + lines - 1) / lines));
+    parallel_each(std::ssize(squares), [&](int64_t index) {
       const int64_t first = index * lines, count = std::min(lines, all - first);
       const Panels block{first, count, is_plain(own) ? nullptr : pack_block(own, first, count)};
+      double& of_block = squares[static_cast<size_t>(index)];
       if (!by_rows)
-        multiply_panels<Side::right>(whole, block);
+        of_block = multiply_panels<Side::right>(whole, block);
       else if (amx::adds_in_place(share_) || rows_pass_once())
-        multiply_by_columns(block, whole);  // a result that is read is visited row by row, too
+        of_block = multiply_by_columns(block, whole);  // a result that is read is visited row by row, too
       else
-        multiply_panels<Side::left>(block, whole);
+        of_block = multiply_panels<Side::left>(block, whole);
     });
+    if (share_.squares != nullptr) *share_.squares = std::accumulate(squares.begin(), squares.end(), 0.0);
   }
 
  private:
@@ -218,16 +228,18 @@ class Product {
   }
 
   // As many columns at a time as the second-level cache holds beside a panel of rows.
-  void multiply_by_columns(const Panels& rows, const Panels& columns) const {
+  double multiply_by_columns(const Panels& rows, const Panels& columns) const {
+    double squares = 0;
     const int64_t some = whole_panels(k_amx_columns_size / share_.length);
     for (int64_t col = 0; col < columns.count; col += some)
-      multiply_panels<Side::right>(rows,
-                                   {col, std::min(some, columns.count - col), columns.packed_at(col, share_.length)});
+      squares += multiply_panels<Side::right>(
+          rows, {col, std::min(some, columns.count - col), columns.packed_at(col, share_.length)});
+    return squares;
   }
   // A block, which the second-level cache holds, and the other side's panels one after the other, each in parts that
   // the first-level cache holds beside what streams by.
   template <Side Streaming>
-  void multiply_panels(const Panels& rows, const Panels& columns) const {
+  double multiply_panels(const Panels& rows, const Panels& columns) const {
     const Panels &block = Streaming == Side::left ? rows : columns, &others = Streaming == Side::left ? columns : rows;
     const TileRegisters registers;
     BlockPipeline<Sums, Streaming> pipeline(sums_);
@@ -244,7 +256,7 @@ class Product {
             {line, first, steps_of_part, part > 0 ? carried : nullptr, part + 1 < parts ? carried : nullptr, next});
       }
     }
-    pipeline.finish();
+    return pipeline.finish();
   }
   // Some steps of the panel at `line` and all of a block. The sums of the block before and after them, panel by panel.
   struct PanelPart {

@@ -1,11 +1,13 @@
 #pragma once
 
 #include <algorithm>
+#include <numeric>
 #include <type_traits>
 
 #include "ops/cpu/amx_tiles.h"
 #include "ops/cpu/bf16_share.h"
 #include "ops/cpu/bf16_vectors.h"
+#include "ops/cpu/large_results.h"
 #include "ops/cpu/transpose16.h"
 #include "ops/matmul.h"
 
@@ -14,6 +16,7 @@
 //                         that of the first
 //   store(SumRows)        some rows of sums, of one block after the other
 //   finish()              where it has one: after the last block
+//   squares()             where it has one: of all sums so far
 #if TPRIMAT_HAS_AVX512_BF16
 namespace tprimat::engine::amx {
 
@@ -22,19 +25,6 @@ struct SumRows {
   const float* block;
   int64_t row, col, first, end;
 };
-
-// Lines of a large result go to memory past the caches: an ordinary store first reads a line that no cache holds
-// (docs/performance.md).
-inline bool is_large(int64_t bytes) {
-  constexpr int64_t k_large = 512 * 1024;
-  return bytes > k_large;
-}
-// The same of gradients that every layer has in the same memory, where it was not read from memory for long: it may be
-// as large as the second-level caches of all threads.
-inline bool exceeds_caches(int64_t bytes) {
-  constexpr int64_t k_cache = 2 << 20;
-  return bytes > k_cache * thread_count();
-}
 
 template <class C>
 bool adds_in_place(const Bf16Share<C>& share) {
@@ -155,24 +145,38 @@ class PlainSums {
   explicit PlainSums(const Bf16Share<C>& share, const bf16* bias = nullptr)
       : share_(share), bias_(bias), streams_(streams(share)) {}
 
-  TPRIMAT_AVX512_BF16 void store(const SumRows& rows) const {
+  TPRIMAT_AVX512_BF16 void store(const SumRows& rows) {
     const Bias bias(bias_, rows.col, first_lanes(share_.right.count - rows.col));
+    __m512 squares = _mm512_setzero_ps();
     visit_sums(
         share_, rows, rows.col, TPRIMAT_FINISH_ROW {
           C* const to = share_.c + (rows.row + r) * share_.c_stride + rows.col;
           if constexpr (std::is_same_v<C, float>) {
+            squares = _mm512_fmadd_ps(low, low, _mm512_fmadd_ps(high, high, squares));
             store_half(to, low_half(present), low, streams_);
             store_half(to + k_lanes, high_half(present), high, streams_);
           } else {
             store_line(to, present, bias.add(low, high), streams_);
           }
         });
+    if (share_.squares != nullptr) add_squares(squares);
   }
+  // Of all sums that were stored.
+  double squares() const { return std::accumulate(squares_, squares_ + k_lanes, 0.0); }
 
  private:
+  TPRIMAT_INLINE_AVX512_BF16 void add_squares(__m512 some) {
+    constexpr int64_t k_half = k_lanes / 2;
+    const __m256 halves[2] = {_mm512_castps512_ps256(some), _mm512_extractf32x8_ps(some, 1)};
+    for (int64_t i = 0; i < 2; ++i)
+      _mm512_store_pd(squares_ + i * k_half,
+                      _mm512_add_pd(_mm512_load_pd(squares_ + i * k_half), _mm512_cvtps_pd(halves[i])));
+  }
+
   const Bf16Share<C>& share_;
   const bf16* bias_;
   bool streams_;
+  alignas(64) double squares_[k_lanes] = {};
 };
 
 // What the backward pass of an activation needs lies in blocks as the sums do, without gaps: for 32 rows one block of

@@ -152,16 +152,17 @@ void multiply_and_round(const Shares<bf16>& shares, const MatrixView<bf16>& c, c
 
 template <class C>
 void multiply_bf16(const MatrixView<const bf16>& a, const MatrixView<const bf16>& b, const MatrixView<C>& c,
-                   bool accumulate) {
+                   bool accumulate, double* squares) {
   const Shares<C> shares(a, b);
   if constexpr (std::is_same_v<C, float>) {
     for (int64_t k = 0; k < shares.length; k += shares.step) {
       const float* const addend = accumulate || k > 0 ? c.data : nullptr;
+      const bool is_last = k + shares.step >= shares.length;
       multiply_share<float>({shares.left, shares.right, k, std::min(shares.step, shares.length - k), c.data,
-                             c.row_stride, addend, c.row_stride});
+                             c.row_stride, addend, c.row_stride, is_last ? squares : nullptr});
     }
   } else {
-    CHECK(!accumulate);
+    CHECK(!accumulate && squares == nullptr);
     multiply_and_round(shares, c, [](const Bf16Share<bf16>& last) { multiply_share(last); });
   }
 }
@@ -183,8 +184,8 @@ void multiply_bf16(const MatrixView<const bf16>& a, const MatrixView<const bf16>
 }
 
 template void multiply_bf16<float>(const MatrixView<const bf16>&, const MatrixView<const bf16>&,
-                                   const MatrixView<float>&, bool);
+                                   const MatrixView<float>&, bool, double*);
 template void multiply_bf16<bf16>(const MatrixView<const bf16>&, const MatrixView<const bf16>&, const MatrixView<bf16>&,
-                                  bool);
+                                  bool, double*);
 
 }  // namespace tprimat::engine

@@ -33,6 +33,7 @@ struct Bf16Share {
   int64_t c_stride;
   const float* addend;
   int64_t addend_stride;
+  double* squares = nullptr;  // where it is given, Σ c² (C float, by AMX)
 
   const Bf16Lines& lines(Side side) const { return side == Side::left ? left : right; }
 };

@@ -6,12 +6,16 @@
 #define TPRIMAT_OPS_CPU_LANES_INL_H_
 #endif
 
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include <cstdint>
+#include <type_traits>
 
 #include "device/element.h"
+#include "ops/cpu/amx_tiles.h"
 #include "ops/cpu/instruction_sets.h"
+#include "ops/cpu/large_results.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tprimat::engine {
@@ -65,16 +69,21 @@ HWY_INLINE void store_exactly([[maybe_unused]] D d, hn::Vec<D> value, bf16* to) 
 
 // The same, but numbers below 2^-126 may become 0: the instruction for it takes them for that.
 template <class D>
-HWY_INLINE void store(D d, hn::Vec<D> value, bf16* to) {
+HWY_INLINE hn::Vec<hn::Rebind<uint16_t, D>> quickly_rounded_to_bf16(D d, hn::Vec<D> value) {
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
   if constexpr (hn::MaxLanes(d) == 16)
     if (k_rounds_to_bf16) {
-      __m256i rounded;  // assembly: not every CPU of this target has the instruction
-      asm("vcvtneps2bf16 %1, %0" : "=v"(rounded) : "v"(value.raw));
-      return _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), rounded);
+      hn::Vec<hn::Rebind<uint16_t, D>> rounded;  // assembly: not every CPU of this target has the instruction
+      asm("vcvtneps2bf16 %1, %0" : "=v"(rounded.raw) : "v"(value.raw));
+      return rounded;
     }
 #endif
-  store_exactly(d, value, to);
+  return rounded_to_bf16(d, value);
+}
+template <class D>
+HWY_INLINE void store([[maybe_unused]] D d, hn::Vec<D> value, bf16* to) {
+  const hn::Rebind<uint16_t, D> d16;
+  hn::StoreU(quickly_rounded_to_bf16(d, value), d16, reinterpret_cast<uint16_t*>(to));
 }
 
 // Whether conversions between float and IEEE binary16 are instructions here; Highway's replacement for older x86 CPUs
@@ -119,14 +128,45 @@ HWY_INLINE void store_exactly(D d, hn::Vec<D> value, f16* to) {
   store(d, value, to);
 }
 
-// Past the caches where vectors have 128 bits at least; `to` lies on a vector's bound.
+// Stores past the caches, of whole vectors that `to` is aligned for; hwy::FlushStream() comes after the last. Vectors
+// below 128 bits, single lanes and f16 go the ordinary way.
+template <class D, class T>
+HWY_INLINE void stream(D d, hn::Vec<D> value, T* to) {
+  if constexpr (std::is_same_v<T, float> && hn::MaxLanes(d) >= 4)
+    hn::Stream(value, d, to);
+  else if constexpr (std::is_same_v<T, bf16> && hn::MaxLanes(d) >= 8)
+    hn::Stream(quickly_rounded_to_bf16(d, value), hn::Rebind<uint16_t, D>(), reinterpret_cast<uint16_t*>(to));
+  else
+    store(d, value, to);
+}
 template <class D>
 HWY_INLINE void stream_exactly(D d, hn::Vec<D> value, bf16* to) {
-  const hn::Rebind<uint16_t, D> d16;
   if constexpr (hn::MaxLanes(d) >= 8)
-    hn::Stream(rounded_to_bf16(d, value), d16, reinterpret_cast<uint16_t*>(to));
+    hn::Stream(rounded_to_bf16(d, value), hn::Rebind<uint16_t, D>(), reinterpret_cast<uint16_t*>(to));
   else
     store_exactly(d, value, to);
+}
+
+// Whether whole vectors can be stored past the caches from here on.
+template <class T>
+bool is_aligned(const T* to) {
+  constexpr uintptr_t k_longest_vector = 64;
+  return reinterpret_cast<uintptr_t>(to) % k_longest_vector == 0;
+}
+// write(streams, row, element at which it begins) for the rows of a result that is kept for the backward pass;
+// `streams` is true_type where they are to be stored past the caches.
+template <class T, class Write>
+void write_rows(const T* to, int64_t rows, int64_t cols, const Write& write) {
+  const bool streams =
+      has_amx() && is_large(rows * cols * static_cast<int64_t>(sizeof(T))) && is_aligned(to) && is_aligned(to + cols);
+  parallel_ranges(rows, [&](int64_t begin, int64_t end) HWY_ATTR {
+    for (int64_t row = begin; row < end; ++row)
+      if (streams)
+        write(std::true_type(), row, row * cols);
+      else
+        write(std::false_type(), row, row * cols);
+    if (streams) hwy::FlushStream();
+  });
 }
 
 // Memory that is visited in order and is seldom in a cache: the hardware's prefetcher begins anew with each page, so

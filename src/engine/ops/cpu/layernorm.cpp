@@ -20,8 +20,8 @@ struct RowStatistics {
   float mean, rstd;
 };
 
-// Writes y = (x − mean) · rstd · weight + bias, given Σ x.
-template <class T>
+// Writes y = (x − mean) · rstd · weight + bias, past the caches if `Streams`, given Σ x.
+template <bool Streams, class T>
 RowStatistics normalise_row(const LayerNormShape& shape, float sum, const T* x, const LayerNormWeights<T>& w, T* y) {
   const auto cols = static_cast<float>(shape.cols);
   const float mean = sum / cols;
@@ -32,25 +32,29 @@ RowStatistics normalise_row(const LayerNormShape& shape, float sum, const T* x, 
   const float rstd = 1.0f / std::sqrt(squares / cols + static_cast<float>(shape.eps));
   for_lanes(0, shape.cols, [&](auto d, int64_t c) HWY_ATTR {
     const auto normal = hn::Mul(hn::Sub(load(d, x + c), hn::Set(d, mean)), hn::Set(d, rstd));
-    store(d, hn::MulAdd(normal, load(d, w.weight + c), load(d, w.bias + c)), y + c);
+    const auto value = hn::MulAdd(normal, load(d, w.weight + c), load(d, w.bias + c));
+    if constexpr (Streams)
+      stream(d, value, y + c);
+    else
+      store(d, value, y + c);
   });
   return {mean, rstd};
 }
 
-template <class T>
+template <bool Streams, class T>
 RowStatistics forward_row(const LayerNormShape& shape, const T* x, const LayerNormWeights<T>& w, T* y) {
   const float sum = sum_lanes(0, shape.cols, [&](auto d, int64_t c) HWY_ATTR { return load(d, x + c); });
-  return normalise_row(shape, sum, x, w, y);
+  return normalise_row<Streams>(shape, sum, x, w, y);
 }
 
-template <class T>
+template <bool Streams, class T>
 RowStatistics add_forward_row(const LayerNormShape& shape, const ResidualSum<T>& s, const LayerNormWeights<T>& w,
                               T* y) {
   const float sum = sum_lanes(0, shape.cols, [&](auto d, int64_t c) HWY_ATTR {
-    store(d, hn::Add(load(d, s.a + c), load(d, s.b + c)), s.sum + c);
+    store(d, hn::Add(load_in_order(d, s.a + c), load_in_order(d, s.b + c)), s.sum + c);
     return load(d, s.sum + c);  // as it was rounded
   });
-  return normalise_row<T>(shape, sum, s.sum, w, y);
+  return normalise_row<Streams, T>(shape, sum, s.sum, w, y);
 }
 
 // sums: dweight, then dbias, of this thread.
@@ -79,25 +83,26 @@ void backward_row(const LayerNormShape& shape, const LayerNormGradient<T>& g, in
   });
 }
 
-// row(offset of the row, its y) normalises it.
-template <class T, class Row>
-void forward_rows(const LayerNormShape& shape, const LayerNormOutput<T>& out, const Row& row) {
-  parallel_rows(shape.rows, [&](int64_t r) {
-    const RowStatistics statistics = row(r * shape.cols, out.y + r * shape.cols);
-    out.mean[r] = statistics.mean, out.rstd[r] = statistics.rstd;
+// normalise(streams, element at which a row begins, its y) for each row.
+template <class T, class Normalise>
+void forward_rows(const LayerNormShape& shape, const LayerNormOutput<T>& out, const Normalise& normalise) {
+  write_rows(out.y, shape.rows, shape.cols, [&](auto streams, int64_t r, int64_t at) {
+    const RowStatistics row = normalise(streams, at, out.y + at);
+    out.mean[r] = row.mean;
+    out.rstd[r] = row.rstd;
   });
 }
 
 template <class T>
 void forward(const LayerNormShape& shape, const T* x, const LayerNormWeights<T>& w, const LayerNormOutput<T>& out) {
-  forward_rows(shape, out, [&](int64_t at, T* y) { return forward_row(shape, x + at, w, y); });
+  forward_rows(shape, out, [&](auto streams, int64_t at, T* y) { return forward_row<streams>(shape, x + at, w, y); });
 }
 
 template <class T>
 void add_forward(const LayerNormShape& shape, const ResidualSum<T>& s, const LayerNormWeights<T>& w,
                  const LayerNormOutput<T>& out) {
-  forward_rows(shape, out, [&](int64_t at, T* y) {
-    return add_forward_row<T>(shape, {s.a + at, s.b + at, s.sum + at}, w, y);
+  forward_rows(shape, out, [&](auto streams, int64_t at, T* y) {
+    return add_forward_row<streams, T>(shape, {s.a + at, s.b + at, s.sum + at}, w, y);
   });
 }
 

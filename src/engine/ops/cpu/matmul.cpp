@@ -277,6 +277,14 @@ void matmul(const MatrixView<const T>& a, const MatrixView<const T>& b, const Ma
     CHECK(!"oneDNN multiplies floats on every CPU");
 }
 
+double matmul_wide_squares(const MatrixView<const bf16>& a, const MatrixView<const bf16>& b, const MatrixView<float>& c,
+                           bool accumulate) {
+  CHECK(c.col_stride == 1 && a.cols == b.rows && a.rows == c.rows && b.cols == c.cols);
+  double squares = 0;
+  multiply_bf16<float>(a, b, c, accumulate, &squares);
+  return squares;
+}
+
 template <class T>
 void matmul_fused(const MatrixView<const T>& a, const MatrixView<const T>& b, const Epilogue<T>& epilogue,
                   const MatrixView<T>& c) {
@@ -321,6 +329,7 @@ void set_cpu_ops(OpsByFormat<MatmulOps>& ops) {
   if (!has_amx()) return;
   ops.bfloat16.fused_gelu_multiple = ops.bfloat16.fused_swiglu_multiple = k_activation_multiple;
   ops.bfloat16.activate_kept = activate_kept_by_amx;
+  ops.bfloat16.matmul_wide_squares = matmul_wide_squares;
 }
 
 }  // namespace tprimat::engine

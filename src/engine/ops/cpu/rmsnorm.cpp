@@ -16,33 +16,37 @@ HWY_BEFORE_NAMESPACE();
 namespace tprimat::engine {
 namespace HWY_NAMESPACE {
 
-// Writes y = x · rstd · weight and returns rstd, given Σ x².
-template <class T>
+// Writes y = x · rstd · weight, past the caches if `Streams`, and returns rstd, given Σ x².
+template <bool Streams, class T>
 HWY_INLINE float normalise_row(const RmsNormShape& shape, float squares, const T* x, const T* weight, T* y) {
   const float scale = 1.0f / std::sqrt(squares / static_cast<float>(shape.cols) + static_cast<float>(shape.eps));
   for_lanes(0, shape.cols, [&](auto d, int64_t c) HWY_ATTR {
-    store(d, hn::Mul(hn::Mul(load(d, x + c), hn::Set(d, scale)), load(d, weight + c)), y + c);
+    const auto normal = hn::Mul(hn::Mul(load(d, x + c), hn::Set(d, scale)), load(d, weight + c));
+    if constexpr (Streams)
+      stream(d, normal, y + c);
+    else
+      store(d, normal, y + c);
   });
   return scale;
 }
 
-template <class T>
+template <bool Streams, class T>
 HWY_INLINE float forward_row(const RmsNormShape& shape, const T* x, const T* weight, T* y) {
   const float squares = sum_lanes(0, shape.cols, [&](auto d, int64_t c) HWY_ATTR {
     const auto v = load(d, x + c);
     return hn::Mul(v, v);
   });
-  return normalise_row(shape, squares, x, weight, y);
+  return normalise_row<Streams>(shape, squares, x, weight, y);
 }
 
-template <class T>
+template <bool Streams, class T>
 float add_forward_row(const RmsNormShape& shape, const ResidualSum<T>& row, const T* weight, T* y) {
   const float squares = sum_lanes(0, shape.cols, [&](auto d, int64_t c) HWY_ATTR {
     store(d, hn::Add(load_in_order(d, row.a + c), load_in_order(d, row.b + c)), row.sum + c);
     const auto v = load(d, row.sum + c);  // as it was rounded
     return hn::Mul(v, v);
   });
-  return normalise_row<T>(shape, squares, row.sum, weight, y);
+  return normalise_row<Streams, T>(shape, squares, row.sum, weight, y);
 }
 
 // `row`: one row on its way back, whose dx is added to what is there, or overwrites it. Adds to the thread's dweight.
@@ -69,16 +73,15 @@ HWY_INLINE void backward_row(int64_t cols, const RmsNormGradient<T>& row, float*
 
 template <class T>
 void forward(const RmsNormShape& shape, const T* x, const T* weight, T* y, float* rstd) {
-  parallel_rows(shape.rows, [&](int64_t r) HWY_ATTR {
-    rstd[r] = forward_row(shape, x + r * shape.cols, weight, y + r * shape.cols);
+  write_rows(y, shape.rows, shape.cols, [&](auto streams, int64_t r, int64_t at) HWY_ATTR {
+    rstd[r] = forward_row<streams>(shape, x + at, weight, y + at);
   });
 }
 
 template <class T>
 void add_forward(const RmsNormShape& shape, const ResidualSum<T>& s, const T* weight, T* y, float* rstd) {
-  parallel_rows(shape.rows, [&](int64_t r) HWY_ATTR {
-    const int64_t at = r * shape.cols;
-    rstd[r] = add_forward_row<T>(shape, {s.a + at, s.b + at, s.sum + at}, weight, y + at);
+  write_rows(y, shape.rows, shape.cols, [&](auto streams, int64_t r, int64_t at) HWY_ATTR {
+    rstd[r] = add_forward_row<streams, T>(shape, {s.a + at, s.b + at, s.sum + at}, weight, y + at);
   });
 }
 
@@ -96,7 +99,7 @@ void backward(const RmsNormShape& shape, const RmsNormGradient<T>& g) {
 template <class T>
 void forward_heads(const HeadNormShape& shape, const T* x, const T* weight, T* y, float* rstd) {
   for (int64_t h = 0; h < shape.heads; ++h, x += shape.head_dim, y += shape.head_dim)
-    rstd[h] = forward_row({1, shape.head_dim, shape.eps}, x, weight, y);
+    rstd[h] = forward_row<false>({1, shape.head_dim, shape.eps}, x, weight, y);
 }
 
 template <class T>
