@@ -180,11 +180,11 @@ void Linear<T>::find_weight_gradient(const Pass<T>& pass, int64_t rows, const T*
                                      BiasGradient bias) const {
   const OpTimer timer(pass.clock, weight_name_, product_work<T>(outputs_, rows, inputs_), OpKind::product);
   const auto input = matrix(rounded(pass, &Fp8Copies::input, rows * inputs_, x), rows, inputs_);
-  if (bias == BiasGradient::with_weight)
-    pass.ops.matmul_with_row_sums(transposed(dy), input, matrix(pass.gradient(weight_), outputs_, inputs_),
-                                  pass.adds_to_gradients(), bias_gradient(pass));
-  else
-    pass.find_weight_gradient(dy, input, weight_, pass.adds_to_gradients());
+  if (bias == BiasGradient::with_weight && !pass.finds_squares())
+    return pass.ops.matmul_with_row_sums(transposed(dy), input, matrix(pass.gradient(weight_), outputs_, inputs_),
+                                         pass.adds_to_gradients(), bias_gradient(pass));
+  pass.find_weight_gradient(dy, input, weight_, pass.adds_to_gradients());
+  if (bias == BiasGradient::with_weight) pass.ops.add_column_sums(dy.rows, outputs_, dy.data, bias_gradient(pass));
 }
 
 template <class T>

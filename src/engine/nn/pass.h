@@ -20,7 +20,7 @@ struct Plan : RankShape {
   ParameterTable& parameters;
 };
 
-// Σ of the squares of each value of a gradient, by the parameter's offset, as the product that made it found it.
+// For each weight whose gradient a product made last: Σ of the squares of its elements, by the weight's offset.
 class GradientSquares {
  public:
   void note(int64_t offset, double squares) { by_offset_[offset] = squares; }
@@ -42,7 +42,7 @@ struct UnitView {
   Accum<T>* gradients = nullptr;  // nullptr where none are wanted
   int64_t begin = 0;
   bool is_first = false;               // the gradients of weights that are written first are not there yet (Parameter)
-  GradientSquares* squares = nullptr;  // where nothing but a backward pass of this rank changes gradients
+  GradientSquares* squares = nullptr;  // nullptr unless backward passes of this rank alone change gradients
 };
 
 // Where weights live. Most layouts have them all the time; ZeRO-3 gathers each unit when it is opened.
@@ -110,11 +110,13 @@ struct Pass {
   Accum<T>* gradient(int64_t offset) const { return unit.gradients + (offset - unit.begin); }
   // What the product that makes the gradient of a weight which is written first does.
   bool adds_to_gradients() const { return !unit.is_first; }
-  // The product that makes the gradient of the weight at `offset`, or that makes it larger.
+  bool finds_squares() const { return unit.squares != nullptr && ops.matmul_wide_squares != nullptr; }
+  // Makes the gradient of the weight at `offset` by a product, or adds to it, and notes its squares where they are
+  // found.
   void find_weight_gradient(const MatrixView<const T>& dy, const MatrixView<const T>& x, int64_t offset,
                             bool adds) const {
     const auto to = matrix(gradient(offset), dy.cols, x.cols);
-    if (unit.squares != nullptr && ops.matmul_wide_squares != nullptr)
+    if (finds_squares())
       unit.squares->note(offset, ops.matmul_wide_squares(transposed(dy), x, to, adds));
     else
       ops.matmul_wide(transposed(dy), x, to, adds);

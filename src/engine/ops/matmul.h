@@ -78,8 +78,8 @@ struct MatmulOps {
   // y, rows×width: the activation again from what a fused forward product kept, where that is in an order of the
   // device's own; null: it is a matrix as others, with its bias.
   void (*activate_kept)(bool is_gated, const KeptShape&, const T* kept, T* y) = nullptr;
-  // The same as matmul_wide, no dimension being zero; returns Σ c² of what c then holds, added up in a fixed order.
-  // Null: this device would have to read c again for it.
+  // The same as matmul_wide, where no dimension is zero; returns Σ c² of what c then holds, added up in an order that
+  // depends on the number of threads alone. Null: this device would have to read c again for it.
   double (*matmul_wide_squares)(const MatrixView<const T>& a, const MatrixView<const T>& b,
                                 const MatrixView<Accum<T>>& c, bool accumulate) = nullptr;
 };

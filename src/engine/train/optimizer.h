@@ -60,7 +60,7 @@ class Optimizer {
   void show(const Piece& piece, StateKind kind, V* values, const StateVisitor& visit) const;
   template <class V>
   void show_copy(const Piece& piece, StateKind kind, V* values, const StateVisitor& visit) const;
-  // Of pieces whose squares are not known yet, and the sum of the others.
+  // known: the sum of those that products found; unknown: the gradients that must still be read.
   struct Squares {
     double known = 0;
     std::vector<SquaresRange<Accum<T>>> unknown;

@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "device/parallel.h"
 #include "op_test.h"
 #include "ops/op_table.h"
 
@@ -131,7 +132,7 @@ TYPED_TEST(FusedMatmul, MakesTheGradientsOfAWeightAndItsBias) {
 
 // Results that pass the caches by, written and added to.
 TEST(LargeProduct, MatchesReference) {
-  for (const auto& [rows, cols, inputs] : {std::array<int64_t, 3>{520, 544, 40}, {576, 480, 608}}) {
+  for (const auto& [rows, cols, inputs] : {std::array<int64_t, 3>{520, 544, 40}, {576, 480, 608}, {416, 390, 992}}) {
     const auto x = rounded<bf16>(random_values(rows * inputs, 1)), w = rounded<bf16>(random_values(inputs * cols, 2));
     const auto x_t = narrowed<bf16>(x), w_t = narrowed<bf16>(w);
     std::vector<double> expected(static_cast<size_t>(rows * cols));
@@ -170,6 +171,9 @@ TEST(FusedActivation, MatchesReference) {
         expect_activation_in_products<bf16>(activation, s, has_bias);
       }
   }
+  set_thread_count(1);  // one thread: the gradient of [gate, up] exceeds its second-level cache
+  expect_activation_in_products<bf16>(Activation::swiglu, {1056, 32, 16 * ops.fused_swiglu_multiple}, true);
+  set_thread_count(0);
 }
 
 }  // namespace

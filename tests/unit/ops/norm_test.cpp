@@ -59,7 +59,7 @@ TYPED_TEST(FastNorm, AddRmsnormIsAddThenRmsnorm) {
   });
 }
 
-// So large that they go past the caches, in rows that vectors are and are not aligned for.
+// Enough to be stored past the caches, in rows that are aligned for vectors and in others.
 TYPED_TEST(FastNorm, LargeResultsAreAsSmallOnes) {
   using T = TypeParam;
   constexpr int64_t k_rows = 700, k_some = 7;

@@ -40,12 +40,11 @@ void update(AdamwFactors f, const AdamwRange<T>& range, int64_t begin, int64_t e
   if constexpr (Streams) hwy::FlushStream();
 }
 
-// A weight is read again after all others have been written: where those are many, it goes past the caches, in vectors
-// that must be aligned.
+// All weights are written before one is read again. Where the caches do not hold them all, they are stored past the
+// caches; that takes aligned addresses.
 template <class T>
 bool can_stream(const T* weights, int64_t count) {
-  constexpr int64_t k_many = 4 << 20;
-  return count >= k_many && is_aligned(weights);
+  return has_amx() && exceeds_caches(count * static_cast<int64_t>(sizeof(T))) && is_aligned(weights);
 }
 
 template <class T>

@@ -125,7 +125,7 @@ TPRIMAT_INLINE_AVX512_BF16 inline void put_line(bf16* to, __mmask32 present, con
       streams);
 }
 
-// Of the tensor that these rows are of.
+// The bytes of the whole tensor that these rows belong to.
 template <class T>
 int64_t tensor_bytes(const AttentionTiles& t, const HeadRows<T>& rows) {
   return t.shape.batch * rows.sequence_stride * static_cast<int64_t>(sizeof(T));

@@ -36,14 +36,9 @@ int64_t block_lines(int64_t lines, int64_t length) {
   return whole_panels((lines + rounds * threads - 1) / (rounds * threads) + 2 * k_panel_lines - 1);
 }
 
-// Rows that are multiplied as they lie: tiles of them are whole, those of an aligned matrix straddle no cache lines,
-// and they do not share a few sets of the first-level cache, as rows 2 KB apart do, so that it could not hold them.
 template <class C>
 bool can_stay_in_rows(const Bf16Share<C>& share) {
-  constexpr int64_t k_line = 64 / sizeof(bf16), k_alike = 2048 / static_cast<int64_t>(sizeof(bf16));
-  const int64_t stride = share.left.line_stride;
-  return share.left.step == 1 && stride % k_line == 0 && stride % k_alike != 0 &&
-         share.left.count % k_panel_lines == 0 && share.length % amx::k_step == 0;
+  return engine::can_stay_in_rows(share.left) && share.length % amx::k_step == 0;
 }
 
 // Panels of one side, of consecutive lines from `line` on.
@@ -116,7 +111,7 @@ class BlockPipeline {
     }
     store_some(k_panel_lines);
   }
-  // Returns the squares of all sums, where they are counted.
+  // Returns Σ of the squares of what was stored, or 0 where it is not asked for.
   double finish() {
     if (to_take_ != nullptr) {
       take_sums<0>(), take_sums<1>(), take_sums<2>(), take_sums<3>();
@@ -184,8 +179,10 @@ class Product {
       double& of_block = squares[static_cast<size_t>(index)];
       if (!by_rows)
         of_block = multiply_panels<Side::right>(whole, block);
-      else if (amx::adds_in_place(share_) || rows_pass_once())
-        of_block = multiply_by_columns(block, whole);  // a result that is read is visited row by row, too
+      else if (rows_pass_once())
+        of_block = multiply_panels<Side::right>(block, whole);
+      else if (amx::adds_in_place(share_))
+        of_block = multiply_by_columns(block, whole);  // a result that is read is visited row by row
       else
         of_block = multiply_panels<Side::left>(block, whole);
     });
@@ -193,9 +190,9 @@ class Product {
   }
 
  private:
-  // Whether a thread's blocks are of rows: if there are more of them, except where the columns of a row come by turns,
-  // or where rows stay as they lie and there are columns enough that each thread packs its own and nothing else is
-  // packed.
+  // Whether a thread's blocks are of rows: never where the columns of a row come by turns or outnumber the rows;
+  // otherwise if the rows pass once, or unless each thread packs only its own columns: where rows stay as they lie and
+  // there are columns enough.
   bool goes_by_rows() const {
     const bool packs_only_own = can_stay_in_rows(share_) && share_.right.count >= k_enough_columns * thread_count();
     return !Sums::k_by_turns && share_.left.count >= share_.right.count && (rows_pass_once() || !packs_only_own);

@@ -1,10 +1,19 @@
 #pragma once
 
+#include "ops/cpu/amx_tiles.h"
 #include "ops/cpu/bf16_share.h"
 #include "ops/matmul.h"
 
 namespace tprimat::engine {
 
+// Rows that are multiplied as they lie, if a share of them is whole steps: there are whole panels of them, those of an
+// aligned matrix straddle no cache lines, and they do not share a few sets of the first-level cache, as rows a
+// multiple of 2 KB apart do, so that it could not hold them.
+inline bool can_stay_in_rows(const Bf16Lines& left) {
+  constexpr int64_t k_line = 64 / sizeof(bf16), k_alike = 2048 / static_cast<int64_t>(sizeof(bf16));
+  return left.step == 1 && left.line_stride % k_line == 0 && left.line_stride % k_alike != 0 &&
+         left.count % amx::k_panel_lines == 0;
+}
 // Elements of the columns that stay in the second-level cache while rows pass by.
 inline constexpr int64_t k_amx_columns_size = 384 * 1024;
 

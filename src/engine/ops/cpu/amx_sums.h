@@ -16,7 +16,7 @@
 //                         that of the first
 //   store(SumRows)        some rows of sums, of one block after the other
 //   finish()              where it has one: after the last block
-//   squares()             where it has one: of all sums so far
+//   squares()             where it has one: Σ of the squares of what was stored so far, if share.squares is given
 #if TPRIMAT_HAS_AVX512_BF16
 namespace tprimat::engine::amx {
 
@@ -161,7 +161,7 @@ class PlainSums {
         });
     if (share_.squares != nullptr) add_squares(squares);
   }
-  // Of all sums that were stored.
+  // Σ of the squares of what was stored so far, if share.squares is given.
   double squares() const { return std::accumulate(squares_, squares_ + k_lanes, 0.0); }
 
  private:
@@ -319,8 +319,8 @@ class SwigluGradientSums : public ActivationSums {
         share_, rows, rows.col, TPRIMAT_FINISH_ROW {
           const bf16* const input = epilogue_.swiglu_input + 2 * kept_place(share_, width_, rows.row, rows.col, r);
           const __m512i gate = _mm512_loadu_si512(input), up = _mm512_loadu_si512(input + k_panel_lines);
-          for (const int64_t line : {int64_t{0}, k_panel_lines})  // of the row in the block after the next
-            __builtin_prefetch(input + 2 * k_block_of_both + line, 0, 2);
+          for (const int64_t line : {int64_t{0}, k_panel_lines})  // of the same columns, 32 rows on
+            __builtin_prefetch(input + 2 * k_panel_lines * width_ + line, 0, 2);
           const Gradients first(widen_low(gate), widen_low(up), low), second(widen_high(gate), widen_high(up), high);
           bf16* const to = result(rows.row + r, rows.col);
           store_line(to, present, narrow_both(first.gate, second.gate), streams_);
@@ -329,7 +329,6 @@ class SwigluGradientSums : public ActivationSums {
   }
 
  private:
-  static constexpr int64_t k_block_of_both = 2 * k_panel_lines * k_panel_lines;  // of a gate and its up
   struct Gradients {
     TPRIMAT_INLINE_AVX512_BF16 Gradients(__m512 z, __m512 factor, __m512 gradient) {
       const SigmoidParts s(z);

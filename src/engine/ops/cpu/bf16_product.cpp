@@ -16,26 +16,27 @@ constexpr int64_t k_left_block = 96, k_right_block = 192;  // lines of the large
 
 // Elements of a line that are packed at a time. Measured on Zen 5 (1 MB of second-level cache) and, for tiles, on Intel
 // Xeons (2 MB): docs/performance.md. Longer sums go by shorter shares, whose sums pass through memory; in
-// float they are added in place, by long shares where each pass over a large result costs too much. Shares of few
-// columns are so short that rows need to pass by once.
+// float they are added in place, by long shares where each pass over a large result costs too much. If rows stay as
+// they lie and there are few columns, shares are so short that the rows are read from memory once.
 template <class C>
-int64_t longest_share(int64_t length, int64_t rows, int64_t columns) {
+int64_t longest_share(const Bf16Lines& left, int64_t columns) {
   constexpr bool k_is_float = std::is_same_v<C, float>;
   constexpr int64_t k_longest = 2048, k_longest_of_tiles = 3072, k_large_result = 32 << 20;  // elements
   constexpr int64_t k_whole = k_is_float ? 2048 : k_longest_of_tiles, k_shortest = 1024;
   if (!has_amx()) return k_longest;
-  if (length <= k_whole || (k_is_float && rows * columns > k_large_result)) return k_longest_of_tiles;
+  if (left.length <= k_whole || (k_is_float && left.count * columns > k_large_result)) return k_longest_of_tiles;
   if (k_is_float) return 512;
-  const int64_t fitting = k_amx_columns_size / columns;
-  return fitting < k_shortest ? k_longest : std::min(fitting, k_longest);
+  const int64_t fitting = k_amx_columns_size / columns / amx::k_step * amx::k_step;
+  return fitting >= k_shortest && left.count >= columns && can_stay_in_rows(left) ? std::min(fitting, k_longest)
+                                                                                  : k_longest;
 }
 
 // The shares of the sum over k: of equal length, in whole vectors but for the last.
 template <class C>
-int64_t share_length(int64_t length, int64_t rows, int64_t columns) {
+int64_t share_length(const Bf16Lines& left, int64_t columns) {
   constexpr int64_t k_vector = 32;
-  const int64_t longest = longest_share<C>(length, rows, columns), shares = (length + longest - 1) / longest;
-  return ((length + shares - 1) / shares + k_vector - 1) / k_vector * k_vector;
+  const int64_t longest = longest_share<C>(left, columns), shares = (left.length + longest - 1) / longest;
+  return ((left.length + shares - 1) / shares + k_vector - 1) / k_vector * k_vector;
 }
 
 // Rows of the left operand that can be multiplied as they lie.
@@ -126,7 +127,7 @@ struct Shares {
       : left{a.data, a.rows, a.cols, a.row_stride, a.col_stride},
         right{b.data, b.cols, b.rows, b.col_stride, b.row_stride},
         length(left.length),
-        step(share_length<C>(length, a.rows, b.cols)) {
+        step(share_length<C>(left, b.cols)) {
     CHECK(length > 0);
   }
 };

@@ -174,8 +174,10 @@ void write_rows(const T* to, int64_t rows, int64_t cols, const Write& write) {
 // fault.
 template <class D, class T>
 HWY_INLINE hn::Vec<D> load_in_order(D d, const T* from) {
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3  // measured there; shorter vectors would prefetch each line more often
   constexpr int64_t k_bytes_ahead = 2048;
   __builtin_prefetch(reinterpret_cast<const char*>(from) + k_bytes_ahead, 0, 2);
+#endif
   return load(d, from);
 }
 
