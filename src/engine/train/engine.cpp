@@ -178,13 +178,8 @@ class TypedEngine final : public Engine {
   // Tensor-parallel ranks know the same losses: one of them counts.
   double counted_loss(double loss) const { return ranks_.place.tensor == 0 ? loss : 0.0; }
 
-  double sum_of_gradient_squares() const {
-    const OpTimer timer(clock_, "norm of the gradients", {0, optimizer_.norm_bytes()});
-    return optimizer_.sum_of_gradient_squares();
-  }
-
   UpdateReport add_over_ranks(double loss) {
-    double sums[2] = {counted_loss(loss), sum_of_gradient_squares()};
+    double sums[2] = {counted_loss(loss), optimizer_.sum_of_gradient_squares(clock_)};
     ranks_.world->all_reduce(sums, 2);
     UpdateReport report;
     report.loss_scale = loss_scale_.value();

@@ -1,8 +1,6 @@
 #include "train/optimizer.h"
 
 #include <algorithm>
-#include <functional>
-#include <numeric>
 
 #include "base/check.h"
 #include "nn/initial_values.h"
@@ -103,30 +101,20 @@ void Optimizer<T>::round_weights() {
 }
 
 template <class T>
-typename Optimizer<T>::Squares Optimizer<T>::squares() const {
-  Squares squares;
+double Optimizer<T>::sum_of_gradient_squares(OpClock* clock) const {
+  double known = 0, bytes = 0;
+  std::vector<SquaresRange<Accum<T>>> unknown;
   for (const Piece& piece : pieces_) {
-    const std::optional<double> known =
-        piece.counted == piece.parameter->count() ? store_.squares().of(piece.parameter->offset) : std::nullopt;
-    if (known)
-      squares.known += *known;
-    else
-      squares.unknown.push_back({store_.owned_gradients(piece.unit) + piece.in_share, piece.counted});
+    const bool is_whole = piece.counted == piece.parameter->count();
+    if (const auto squares = store_.squares().of(piece.parameter->offset); is_whole && squares) {
+      known += *squares;
+      continue;
+    }
+    unknown.push_back({store_.owned_gradients(piece.unit) + piece.in_share, piece.counted});
+    bytes += static_cast<double>(piece.counted) * sizeof(Accum<T>);
   }
-  return squares;
-}
-
-template <class T>
-double Optimizer<T>::sum_of_gradient_squares() const {
-  const Squares parts = squares();
-  return parts.known + compute_->ops.sum_of_squares(parts.unknown);
-}
-
-template <class T>
-double Optimizer<T>::norm_bytes() const {
-  const Squares parts = squares();
-  return std::transform_reduce(parts.unknown.begin(), parts.unknown.end(), 0.0, std::plus<>(),
-                               [](const auto& range) { return static_cast<double>(range.count) * sizeof(Accum<T>); });
+  const OpTimer timer(clock, "norm of the gradients", {0, bytes});
+  return known + compute_->ops.sum_of_squares(unknown);
 }
 
 template <class T>

@@ -26,9 +26,8 @@ class Optimizer {
   // Rounds the masters to the weights that the model multiplies with, after drawing or loading them.
   void round_weights();
   // Σ of the squares of this rank's part of the whole gradient, each value counted on one rank only.
-  double sum_of_gradient_squares() const;
-  // What that reads, in bytes: gradients whose squares their product did not find.
-  double norm_bytes() const;
+  // Reads only gradients whose squares their product did not find; `clock`: nullptr, or what times it.
+  double sum_of_gradient_squares(OpClock* clock) const;
   // `update`: the first is 1. Gradients are multiplied by gradient_scale first.
   void update(double learning_rate, double gradient_scale, int64_t update);
   // What an update reads and writes at least, in bytes: the gradient is read; moments, and the weights in the format
@@ -60,12 +59,6 @@ class Optimizer {
   void show(const Piece& piece, StateKind kind, V* values, const StateVisitor& visit) const;
   template <class V>
   void show_copy(const Piece& piece, StateKind kind, V* values, const StateVisitor& visit) const;
-  // known: the sum of those that products found; unknown: the gradients that must still be read.
-  struct Squares {
-    double known = 0;
-    std::vector<SquaresRange<Accum<T>>> unknown;
-  };
-  Squares squares() const;
   int64_t counted_values(const Parameter& parameter, const RankGroups& ranks) const;
   bool has_masters() const { return k_is_short && spec_.master_weights; }
   bool has_short_moments() const { return spec_.moments == MomentFormat::bf16; }

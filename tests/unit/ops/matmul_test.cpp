@@ -132,7 +132,9 @@ TEST(MatmulTest, ThreadsDoNotChangeTheResult) {
 
 TEST(MatmulTest, SquaresAreThoseOfTheResult) {
   if (cpu_ops<bf16>().matmul_wide_squares == nullptr)
-    GTEST_SKIP() << "products find the squares of their results by AMX only: run this on an Intel Xeon that has it";
+    GTEST_SKIP()
+        << "needs a CPU with AMX, whose products find the squares of their results: run it on an Intel Xeon of the "
+           "fourth generation or later";
   for (const MatmulCase& c : {MatmulCase{70, 50, 100}, {200, 195, 2040}, {64, 130, 2080}, {3, 5, 7}, {544, 520, 544}})
     for (const bool accumulate : {false, true}) {
       SCOPED_TRACE(testing::Message() << c.m << "×" << c.n << "×" << c.k << (accumulate ? ", added" : ""));

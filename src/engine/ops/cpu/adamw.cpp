@@ -32,10 +32,11 @@ void update(AdamwFactors f, const AdamwRange<T>& range, int64_t begin, int64_t e
     store(d, m, range.first_moment + i);
     store(d, v, range.second_moment + i);
     store(d, w, range.master + i);
+    // Exactly: as a training that is continued makes it from the master.
     if constexpr (Streams)
       stream_exactly(d, w, range.weight + i);
     else
-      store_exactly(d, w, range.weight + i);  // as a training that is continued makes it from the master
+      store_exactly(d, w, range.weight + i);
   });
   if constexpr (Streams) hwy::FlushStream();
 }

@@ -147,6 +147,14 @@ HWY_INLINE void stream_exactly(D d, hn::Vec<D> value, bf16* to) {
     store_exactly(d, value, to);
 }
 
+template <bool Streams, class D, class T>
+HWY_INLINE void put(D d, hn::Vec<D> value, T* to) {
+  if constexpr (Streams)
+    stream(d, value, to);
+  else
+    store(d, value, to);
+}
+
 // Whether whole vectors can be stored past the caches from here on.
 template <class T>
 bool is_aligned(const T* to) {

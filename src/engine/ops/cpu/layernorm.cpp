@@ -32,11 +32,7 @@ RowStatistics normalise_row(const LayerNormShape& shape, float sum, const T* x, 
   const float rstd = 1.0f / std::sqrt(squares / cols + static_cast<float>(shape.eps));
   for_lanes(0, shape.cols, [&](auto d, int64_t c) HWY_ATTR {
     const auto normal = hn::Mul(hn::Sub(load(d, x + c), hn::Set(d, mean)), hn::Set(d, rstd));
-    const auto value = hn::MulAdd(normal, load(d, w.weight + c), load(d, w.bias + c));
-    if constexpr (Streams)
-      stream(d, value, y + c);
-    else
-      store(d, value, y + c);
+    put<Streams>(d, hn::MulAdd(normal, load(d, w.weight + c), load(d, w.bias + c)), y + c);
   });
   return {mean, rstd};
 }

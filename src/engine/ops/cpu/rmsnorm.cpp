@@ -21,11 +21,7 @@ template <bool Streams, class T>
 HWY_INLINE float normalise_row(const RmsNormShape& shape, float squares, const T* x, const T* weight, T* y) {
   const float scale = 1.0f / std::sqrt(squares / static_cast<float>(shape.cols) + static_cast<float>(shape.eps));
   for_lanes(0, shape.cols, [&](auto d, int64_t c) HWY_ATTR {
-    const auto normal = hn::Mul(hn::Mul(load(d, x + c), hn::Set(d, scale)), load(d, weight + c));
-    if constexpr (Streams)
-      stream(d, normal, y + c);
-    else
-      store(d, normal, y + c);
+    put<Streams>(d, hn::Mul(hn::Mul(load(d, x + c), hn::Set(d, scale)), load(d, weight + c)), y + c);
   });
   return scale;
 }
