@@ -33,7 +33,7 @@ struct BatchShape {
 
 // Each chunk's product adds to the whole gradient of the head, so a few large chunks move less memory than many; on a
 // GPU the products would be small for its multiprocessors besides.
-inline constexpr int64_t k_max_logits_on_cpu = int64_t{56} << 20, k_max_logits_on_gpu = int64_t{512} << 20;
+inline constexpr int64_t k_max_logits_on_cpu = int64_t{112} << 20, k_max_logits_on_gpu = int64_t{512} << 20;
 
 // The work of one rank.
 struct RankShape {

@@ -209,28 +209,30 @@ void Attention<T>::attend_backward(const Pass<T>& pass, const AttentionShared<T>
 template <class T>
 void Attention<T>::forward(const Pass<T>& pass, const AttentionShared<T>& shared, const T* x, T* y) const {
   T* const qkv = pass.at(buffers_.qkv_values);
-  qkv_.forward_with_bias(pass, batch_.tokens(), x, qkv);
+  qkv_.forward_with_bias(pass, matrix(x, batch_.tokens(), qkv_.inputs()), qkv);
   if (query_norm_) norm_heads(pass);
   if (rotary_) {
     const OpTimer timer(pass.clock, "rotary positions", rotary_work());
     pass.ops.rope_in_place(rope_shape(), shared.rope(pass), +1, heads_of(pass));
   }
   attend(pass, shared);
-  out_.forward(pass, batch_.tokens(), pass.at(buffers_.context), y);
+  out_.forward(pass, matrix<const T>(pass.at(buffers_.context), batch_.tokens(), out_.inputs()), y);
 }
 
 template <class T>
 void Attention<T>::backward(const Pass<T>& pass, const AttentionShared<T>& shared, const T* x, const T* dy,
                             T* dx) const {
+  const int64_t tokens = batch_.tokens();
   T* const dqkv = pass.at(shared.dqkv);
-  out_.backward(pass, batch_.tokens(), pass.at(buffers_.context), dy, pass.at(shared.dcontext));
+  out_.backward(pass, matrix<const T>(pass.at(buffers_.context), tokens, out_.inputs()),
+                matrix(dy, tokens, out_.outputs()), pass.at(shared.dcontext));
   attend_backward(pass, shared);
   if (rotary_) {
     const OpTimer timer(pass.clock, "rotary positions", rotary_work());
     pass.ops.rope_in_place(rope_shape(), shared.rope(pass), -1, dqkv);
   }
   if (query_norm_) norm_heads_backward(pass, dqkv);
-  qkv_.backward_with_bias(pass, batch_.tokens(), x, dqkv, dx);
+  qkv_.backward_with_bias(pass, matrix(x, tokens, qkv_.inputs()), matrix<const T>(dqkv, tokens, qkv_.outputs()), dx);
 }
 
 template struct AttentionShared<float>;

@@ -63,9 +63,8 @@ void Embedding<T>::backward(const Pass<T>& pass, const TensorRegion<T>& region, 
   CHECK(!has_head_ || pass.adds_to_gradients());  // the head has written it
   const OpTimer timer(pass.clock, "embedding backward",
                       memory_work<T>(tokens_, hidden_, 1 + 2.0 * sizeof(Accum<T>) / sizeof(T)));
-  if (pass.unit.squares != nullptr) pass.unit.squares->forget(weight_);
-  pass.ops.embedding_backward({tokens_, hidden_, vocabulary_.count}, own_tokens(pass, tokens),
-                              region.enter(pass, dstream), pass.gradient(weight_));
+  pass.add_embedding_gradient({tokens_, hidden_, vocabulary_.count}, own_tokens(pass, tokens),
+                              region.enter(pass, dstream), weight_);
 }
 
 StreamPositions::StreamPositions(const ModelSpec& model, const Plan& plan, const SharedBuffers& buffers)

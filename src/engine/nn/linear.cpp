@@ -101,54 +101,55 @@ void Linear<T>::find_input_gradient_fp8(const Pass<T>& pass, int64_t rows, T* dx
                        matrix(dx, rows, inputs_), false, false});
 }
 
-// The values themselves where nothing is rounded.
+// The matrix itself where nothing is rounded.
 template <class T>
-const T* Linear<T>::rounded(const Pass<T>& pass, Slot<Element> Fp8Copies::*copy, int64_t count, const T* values) const {
-  if (!fp8_) return values;
+MatrixView<const T> Linear<T>::rounded(const Pass<T>& pass, Slot<Element> Fp8Copies::*copy,
+                                       const MatrixView<const T>& x) const {
+  if (!fp8_) return x;
   T* const to = pass.at((*fp8_).*copy);
-  CHECK(count <= ((*fp8_).*copy).count);
-  pass.ops.fp8_round(count, values, copy == &Fp8Copies::gradient ? Fp8Format::e5m2 : Fp8Format::e4m3, to);
-  return to;
+  CHECK(!x.in_blocks && x.rows * x.cols <= ((*fp8_).*copy).count);
+  pass.ops.fp8_round(x.rows * x.cols, x.data, copy == &Fp8Copies::gradient ? Fp8Format::e5m2 : Fp8Format::e4m3, to);
+  return matrix<const T>(to, x.rows, x.cols);
 }
 
 template <class T>
-const T* Linear<T>::rounded_weight(const Pass<T>& pass) const {
-  return rounded(pass, &Fp8Copies::weight, outputs_ * inputs_, pass.weight(weight_));
+MatrixView<const T> Linear<T>::rounded_weight(const Pass<T>& pass) const {
+  return rounded(pass, &Fp8Copies::weight, matrix(pass.weight(weight_), outputs_, inputs_));
 }
 
 template <class T>
-const T* Linear<T>::rounded_gradient(const Pass<T>& pass, int64_t rows, const T* dy) const {
+MatrixView<const T> Linear<T>::rounded_gradient(const Pass<T>& pass, const MatrixView<const T>& dy) const {
   if (!fp8_) return dy;
-  const OpTimer timer(pass.clock, "fp8 rounding backward", memory_work<T>(rows, outputs_, 2));
-  return rounded(pass, &Fp8Copies::gradient, rows * outputs_, dy);
+  const OpTimer timer(pass.clock, "fp8 rounding backward", memory_work<T>(dy.rows, outputs_, 2));
+  return rounded(pass, &Fp8Copies::gradient, dy);
 }
 
 template <class T>
-void Linear<T>::multiply(const Pass<T>& pass, int64_t rows, const T* x, const Epilogue<T>& epilogue, T* y) const {
-  const OpTimer timer(pass.clock, forward_name_, product_work<T>(rows, inputs_, outputs_), OpKind::product);
-  if (units_) return forward_fp8(pass, rows, x, y);
-  const T* const input = rounded(pass, &Fp8Copies::input, rows * inputs_, x);
-  const auto weight = matrix(rounded_weight(pass), outputs_, inputs_);
-  pass.ops.matmul_fused(matrix(input, rows, inputs_), transposed(weight), epilogue, matrix(y, rows, outputs_));
+void Linear<T>::multiply(const Pass<T>& pass, const MatrixView<const T>& x, const Epilogue<T>& epilogue, T* y) const {
+  CHECK(x.cols == inputs_);
+  const OpTimer timer(pass.clock, forward_name_, product_work<T>(x.rows, inputs_, outputs_), OpKind::product);
+  if (units_) return forward_fp8(pass, x.rows, x.data, y);
+  const MatrixView<const T> input = rounded(pass, &Fp8Copies::input, x);
+  pass.ops.matmul_fused(input, transposed(rounded_weight(pass)), epilogue, matrix(y, x.rows, outputs_));
 }
 
 template <class T>
-void Linear<T>::forward(const Pass<T>& pass, int64_t rows, const T* x, T* y) const {
-  multiply(pass, rows, x, {}, y);
+void Linear<T>::forward(const Pass<T>& pass, const MatrixView<const T>& x, T* y) const {
+  multiply(pass, x, {}, y);
 }
 
 template <class T>
-void Linear<T>::forward_with_bias(const Pass<T>& pass, int64_t rows, const T* x, T* y) const {
+void Linear<T>::forward_with_bias(const Pass<T>& pass, const MatrixView<const T>& x, T* y) const {
   const bool fused = !rounds_to_fp8();
-  multiply(pass, rows, x, {fused ? bias(pass) : nullptr}, y);
-  if (!fused) add_bias_to(pass, rows, y);
+  multiply(pass, x, {fused ? bias(pass) : nullptr}, y);
+  if (!fused) add_bias_to(pass, x.rows, y);
 }
 
 template <class T>
-void Linear<T>::forward_through(const Pass<T>& pass, int64_t rows, const T* x, Epilogue<T> activation, T* y) const {
+void Linear<T>::forward_through(const Pass<T>& pass, const MatrixView<const T>& x, Epilogue<T> activation, T* y) const {
   CHECK(!rounds_to_fp8());
   activation.bias = bias(pass);
-  multiply(pass, rows, x, activation, y);
+  multiply(pass, x, activation, y);
 }
 
 template <class T>
@@ -176,10 +177,10 @@ void Linear<T>::backward_fp8(const Pass<T>& pass, int64_t rows, const T* x, cons
 }
 
 template <class T>
-void Linear<T>::find_weight_gradient(const Pass<T>& pass, int64_t rows, const T* x, const MatrixView<const T>& dy,
+void Linear<T>::find_weight_gradient(const Pass<T>& pass, const MatrixView<const T>& x, const MatrixView<const T>& dy,
                                      BiasGradient bias) const {
-  const OpTimer timer(pass.clock, weight_name_, product_work<T>(outputs_, rows, inputs_), OpKind::product);
-  const auto input = matrix(rounded(pass, &Fp8Copies::input, rows * inputs_, x), rows, inputs_);
+  const OpTimer timer(pass.clock, weight_name_, product_work<T>(outputs_, x.rows, inputs_), OpKind::product);
+  const MatrixView<const T> input = rounded(pass, &Fp8Copies::input, x);
   if (bias == BiasGradient::with_weight && !pass.finds_squares())
     return pass.ops.matmul_with_row_sums(transposed(dy), input, matrix(pass.gradient(weight_), outputs_, inputs_),
                                          pass.adds_to_gradients(), bias_gradient(pass));
@@ -191,33 +192,34 @@ template <class T>
 void Linear<T>::find_input_gradient(const Pass<T>& pass, const MatrixView<const T>& dy, const Epilogue<T>& epilogue,
                                     const MatrixView<T>& dx) const {
   const OpTimer timer(pass.clock, input_name_, product_work<T>(dy.rows, outputs_, inputs_), OpKind::product);
-  pass.ops.matmul_fused(dy, matrix(rounded_weight(pass), outputs_, inputs_), epilogue, dx);
+  pass.ops.matmul_fused(dy, rounded_weight(pass), epilogue, dx);
 }
 
 template <class T>
-void Linear<T>::backward(const Pass<T>& pass, int64_t rows, const T* x, const T* dy, T* dx) const {
-  if (units_) return backward_fp8(pass, rows, x, dy, dx);
-  const auto gradient = matrix(rounded_gradient(pass, rows, dy), rows, outputs_);
-  find_weight_gradient(pass, rows, x, gradient, BiasGradient::apart);
-  find_input_gradient(pass, gradient, {}, matrix(dx, rows, inputs_));
+void Linear<T>::backward(const Pass<T>& pass, const MatrixView<const T>& x, const MatrixView<const T>& dy,
+                         T* dx) const {
+  if (units_) return backward_fp8(pass, x.rows, x.data, dy.data, dx);
+  const MatrixView<const T> gradient = rounded_gradient(pass, dy);
+  find_weight_gradient(pass, x, gradient, BiasGradient::apart);
+  find_input_gradient(pass, gradient, {}, matrix(dx, x.rows, inputs_));
 }
 
 template <class T>
-void Linear<T>::backward_with_bias(const Pass<T>& pass, int64_t rows, const T* x, const T* dy, T* dx) const {
+void Linear<T>::backward_with_bias(const Pass<T>& pass, const MatrixView<const T>& x, const MatrixView<const T>& dy,
+                                   T* dx) const {
   if (rounds_to_fp8() || !bias_) {
-    add_bias_gradient(pass, rows, dy);
-    return backward(pass, rows, x, dy, dx);
+    add_bias_gradient(pass, dy.rows, dy.data);
+    return backward(pass, x, dy, dx);
   }
-  const auto gradient = matrix(dy, rows, outputs_);
-  find_weight_gradient(pass, rows, x, gradient, BiasGradient::with_weight);
-  find_input_gradient(pass, gradient, {}, matrix(dx, rows, inputs_));
+  find_weight_gradient(pass, x, dy, BiasGradient::with_weight);
+  find_input_gradient(pass, dy, {}, matrix(dx, x.rows, inputs_));
 }
 
 template <class T>
-void Linear<T>::backward_through(const Pass<T>& pass, const T* x, const MatrixView<const T>& dy,
+void Linear<T>::backward_through(const Pass<T>& pass, const MatrixView<const T>& x, const MatrixView<const T>& dy,
                                  const Epilogue<T>& activation, const MatrixView<T>& dx) const {
   CHECK(!rounds_to_fp8());
-  find_weight_gradient(pass, dy.rows, x, dy, BiasGradient::apart);
+  find_weight_gradient(pass, x, dy, BiasGradient::apart);
   find_input_gradient(pass, dy, activation, dx);
 }
 

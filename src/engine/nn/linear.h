@@ -39,23 +39,24 @@ class Linear {
   Accum<T>* bias_gradient(const Pass<T>& pass) const { return bias_ ? pass.gradient(*bias_) : nullptr; }
 
   // x: rows×inputs; y: rows×outputs. The bias is not in it.
-  void forward(const Pass<T>& pass, int64_t rows, const T* x, T* y) const;
+  void forward(const Pass<T>& pass, const MatrixView<const T>& x, T* y) const;
   // y with the bias, where there is one.
-  void forward_with_bias(const Pass<T>& pass, int64_t rows, const T* x, T* y) const;
+  void forward_with_bias(const Pass<T>& pass, const MatrixView<const T>& x, T* y) const;
   // The product, its bias and an activation (`before_gelu` or `swiglu` of the epilogue). Not where the plan rounds to
   // fp8.
-  void forward_through(const Pass<T>& pass, int64_t rows, const T* x, Epilogue<T> activation, T* y) const;
+  void forward_through(const Pass<T>& pass, const MatrixView<const T>& x, Epilogue<T> activation, T* y) const;
   // y: rows×outputs. Nothing where there is no bias.
   void add_bias_to(const Pass<T>& pass, int64_t rows, T* y) const;
   void add_bias_gradient(const Pass<T>& pass, int64_t rows, const T* dy) const;
   // Adds to the gradient of W, or writes it where the pass is the unit's first; overwrites dx: rows×inputs.
-  void backward(const Pass<T>& pass, int64_t rows, const T* x, const T* dy, T* dx) const;
+  void backward(const Pass<T>& pass, const MatrixView<const T>& x, const MatrixView<const T>& dy, T* dx) const;
   // Adds to the gradient of the bias besides, where there is one.
-  void backward_with_bias(const Pass<T>& pass, int64_t rows, const T* x, const T* dy, T* dx) const;
+  void backward_with_bias(const Pass<T>& pass, const MatrixView<const T>& x, const MatrixView<const T>& dy,
+                          T* dx) const;
   // dx is the gradient of what is before the activation that gave x (`gelu_input` or `swiglu_input` of the epilogue).
   // Not where the plan rounds to fp8.
-  void backward_through(const Pass<T>& pass, const T* x, const MatrixView<const T>& dy, const Epilogue<T>& activation,
-                        const MatrixView<T>& dx) const;
+  void backward_through(const Pass<T>& pass, const MatrixView<const T>& x, const MatrixView<const T>& dy,
+                        const Epilogue<T>& activation, const MatrixView<T>& dx) const;
 
  private:
   enum class Transposed { no, yes, both };
@@ -75,14 +76,14 @@ class Linear {
   void forward_fp8(const Pass<T>& pass, int64_t rows, const T* x, T* y) const;
   void add_weight_gradient_fp8(const Pass<T>& pass, int64_t rows, const T* x, const T* dy) const;
   void find_input_gradient_fp8(const Pass<T>& pass, int64_t rows, T* dx) const;
-  const T* rounded(const Pass<T>& pass, Slot<Element> Fp8Copies::*copy, int64_t count, const T* values) const;
-  const T* rounded_gradient(const Pass<T>& pass, int64_t rows, const T* dy) const;
-  const T* rounded_weight(const Pass<T>& pass) const;
+  MatrixView<const T> rounded(const Pass<T>& pass, Slot<Element> Fp8Copies::*copy, const MatrixView<const T>& x) const;
+  MatrixView<const T> rounded_gradient(const Pass<T>& pass, const MatrixView<const T>& dy) const;
+  MatrixView<const T> rounded_weight(const Pass<T>& pass) const;
   bool rounds_to_fp8() const { return fp8_ || units_; }
-  void multiply(const Pass<T>& pass, int64_t rows, const T* x, const Epilogue<T>& epilogue, T* y) const;
+  void multiply(const Pass<T>& pass, const MatrixView<const T>& x, const Epilogue<T>& epilogue, T* y) const;
   void backward_fp8(const Pass<T>& pass, int64_t rows, const T* x, const T* dy, T* dx) const;
   enum class BiasGradient { apart, with_weight };
-  void find_weight_gradient(const Pass<T>& pass, int64_t rows, const T* x, const MatrixView<const T>& dy,
+  void find_weight_gradient(const Pass<T>& pass, const MatrixView<const T>& x, const MatrixView<const T>& dy,
                             BiasGradient bias) const;
   void find_input_gradient(const Pass<T>& pass, const MatrixView<const T>& dy, const Epilogue<T>& epilogue,
                            const MatrixView<T>& dx) const;

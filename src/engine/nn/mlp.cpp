@@ -44,6 +44,19 @@ bool Mlp<T>::fuses_activation(const Pass<T>& pass) const {
   return multiple > 0 && width_ % multiple == 0 && !rounds_to_fp8_;
 }
 
+// Whether what the activation makes lies in blocks (MatrixView).
+template <class T>
+bool Mlp<T>::has_blocks(const Pass<T>& pass) const {
+  return fuses_activation(pass) && pass.ops.has_blocks && rows_ % k_block_side == 0;
+}
+
+template <class T>
+MatrixView<T> Mlp<T>::inner(const Pass<T>& pass) const {
+  MatrixView<T> inner = matrix(pass.at(buffers_.inner), rows_, width_);
+  inner.in_blocks = has_blocks(pass);
+  return inner;
+}
+
 // What is to be added to `up_values_` before the gelu: where that is fused, they have the bias.
 template <class T>
 const T* Mlp<T>::bias_to_come(const Pass<T>& pass) const {
@@ -55,7 +68,7 @@ void Mlp<T>::activate(const Pass<T>& pass) const {
   const OpTimer timer(pass.clock, "mlp activation forward", memory_work<T>(rows_, up_.outputs() + width_, 1));
   const bool is_gated = kind_ == MlpKind::swiglu;
   if (fuses_activation(pass) && pass.ops.activate_kept != nullptr)
-    return pass.ops.activate_kept(is_gated, {rows_, width_}, pass.at(buffers_.up_values), pass.at(buffers_.inner));
+    return pass.ops.activate_kept(is_gated, pass.at(buffers_.up_values), inner(pass));
   if (is_gated)
     pass.ops.swiglu_forward({rows_, width_}, pass.at(buffers_.up_values), pass.at(buffers_.inner));
   else
@@ -75,40 +88,45 @@ void Mlp<T>::activate_backward(const Pass<T>& pass, const T* dinner, T* dup) con
 
 template <class T>
 void Mlp<T>::forward(const Pass<T>& pass, const T* x, T* y) const {
-  T *const up = pass.at(buffers_.up_values), *const inner = pass.at(buffers_.inner);
+  T* const up = pass.at(buffers_.up_values);
+  const MatrixView<T> inner = this->inner(pass);
+  const auto input = matrix(x, rows_, up_.inputs());
   const bool is_gated = kind_ == MlpKind::swiglu;
   if (fuses_activation(pass)) {
     if (is_gated)
-      up_.forward_through(pass, rows_, x, {.swiglu = inner}, up);
+      up_.forward_through(pass, input, {.swiglu = inner.data, .to_blocks = inner.in_blocks}, up);
     else
-      up_.forward_through(pass, rows_, x, {.before_gelu = up}, inner);
+      up_.forward_through(pass, input, {.before_gelu = up, .to_blocks = inner.in_blocks}, inner.data);
   } else {
     if (is_gated)
-      up_.forward_with_bias(pass, rows_, x, up);
+      up_.forward_with_bias(pass, input, up);
     else
-      up_.forward(pass, rows_, x, up);  // the activation adds the bias
+      up_.forward(pass, input, up);  // the activation adds the bias
     activate(pass);
   }
-  down_.forward(pass, rows_, inner, y);
+  down_.forward(pass, read_only(inner), y);
 }
 
 template <class T>
 void Mlp<T>::backward(const Pass<T>& pass, const SharedBuffers& shared, const T* x, const T* dy, T* dx) const {
-  T *const dinner = pass.at(shared.dinner), *const dup = pass.at(shared.dup);
+  T* const dinner = pass.at(shared.dinner);
+  MatrixView<T> dup = matrix(pass.at(shared.dup), rows_, up_.outputs());
   if (!inner_is_kept_) activate(pass);
-  const T* const inner = pass.at(buffers_.inner);
+  const MatrixView<const T> inner = read_only(this->inner(pass)), input = matrix(x, rows_, up_.inputs()),
+                            doutput = matrix(dy, rows_, down_.outputs());
   const bool is_gated = kind_ == MlpKind::swiglu, is_fused = fuses_activation(pass);
   if (is_fused) {
     Epilogue<T> activation;
     (is_gated ? activation.swiglu_input : activation.gelu_input) = pass.at(buffers_.up_values);
-    down_.backward_through(pass, inner, matrix(dy, rows_, down_.outputs()), activation,
-                           matrix(dup, rows_, up_.outputs()));
+    // A bias adds up the columns of dup, as it does those of an ordinary matrix.
+    activation.to_blocks = dup.in_blocks = has_blocks(pass) && up_.bias(pass) == nullptr;
+    down_.backward_through(pass, inner, doutput, activation, dup);
   } else {
-    down_.backward(pass, rows_, inner, dy, dinner);
-    activate_backward(pass, dinner, dup);
+    down_.backward(pass, inner, doutput, dinner);
+    activate_backward(pass, dinner, dup.data);
   }
-  if (is_fused || is_gated) return up_.backward_with_bias(pass, rows_, x, dup, dx);
-  up_.backward(pass, rows_, x, dup, dx);  // the bias has its gradient from the activation's
+  if (is_fused || is_gated) return up_.backward_with_bias(pass, input, read_only(dup), dx);
+  up_.backward(pass, input, read_only(dup), dx);  // the bias has its gradient from the activation's
 }
 
 template class Mlp<float>;

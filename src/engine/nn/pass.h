@@ -121,6 +121,20 @@ struct Pass {
     else
       ops.matmul_wide(transposed(dy), x, to, adds);
   }
+  // As embedding_backward, for the table at `offset`, whose squares are noted where they were known before.
+  void add_embedding_gradient(const EmbeddingShape& shape, const int32_t* tokens, const T* dy, int64_t offset) const {
+    const std::optional<double> before = unit.squares == nullptr ? std::nullopt : unit.squares->of(offset);
+    if (!before || ops.embedding_backward_squares == nullptr) {
+      if (before) unit.squares->forget(offset);
+      return ops.embedding_backward(shape, tokens, dy, gradient(offset));
+    }
+    const double after = *before + ops.embedding_backward_squares(shape, tokens, dy, gradient(offset));
+    constexpr double k_cancelled = 1e-3;  // rounding would decide what is left
+    if (after > k_cancelled * *before)
+      unit.squares->note(offset, after);
+    else
+      unit.squares->forget(offset);
+  }
   Pass with(const UnitView<T>& view) const {
     Pass pass = *this;
     pass.unit = view;

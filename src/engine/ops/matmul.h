@@ -10,6 +10,10 @@
 namespace tprimat::engine {
 
 // A matrix in memory: element (r, c) is at data[r·row_stride + c·col_stride]; one of the strides is 1.
+// In blocks, which only products around a fused activation read and write (MatmulOps::has_blocks), a matrix of
+// rows×cols lies as one of rows/32 × cols/32 squares without gaps, each row-major; 32 divides both. Its strides are
+// what they would be without that: of 32 rows, the first element is where it is in an ordinary matrix.
+inline constexpr int64_t k_block_side = 32;
 template <class T>
 struct MatrixView {
   T* data;
@@ -17,6 +21,7 @@ struct MatrixView {
   int64_t cols;
   int64_t row_stride;
   int64_t col_stride;
+  bool in_blocks = false;
 };
 
 // Row-major rows×cols without gaps.
@@ -25,8 +30,12 @@ MatrixView<T> matrix(T* data, int64_t rows, int64_t cols) {
   return {data, rows, cols, cols, 1};
 }
 template <class T>
+MatrixView<const T> read_only(const MatrixView<T>& m) {
+  return {m.data, m.rows, m.cols, m.row_stride, m.col_stride, m.in_blocks};
+}
+template <class T>
 MatrixView<T> transposed(const MatrixView<T>& m) {
-  return {m.data, m.cols, m.rows, m.col_stride, m.row_stride};
+  return {m.data, m.cols, m.rows, m.col_stride, m.row_stride, m.in_blocks};
 }
 
 // What a product does to its result before it is stored, which spares reading it again. Vectors are indexed by the
@@ -41,11 +50,7 @@ struct Epilogue {
   T* swiglu = nullptr;            // rows × cols/2: c = [gate, up] = a·b + bias, swiglu = silu(gate) ⊙ up
   // rows × 2·cols, as is c: swiglu_input = [gate, up], c = [dgate, dup]; a·b is the gradient of silu(gate) ⊙ up
   const T* swiglu_input = nullptr;
-};
-
-// Of what an activation makes: tokens, and the inner width of the MLP.
-struct KeptShape {
-  int64_t rows, width;
+  bool to_blocks = false;  // what the activation makes, or its gradient (`swiglu` or c), lies in blocks
 };
 
 template <class T>
@@ -75,9 +80,11 @@ struct MatmulOps {
   // gelu only, a processor with AMX both, in bf16. Otherwise a processor adds the bias in the same pass over memory as
   // the gelu, which costs no further pass and one rounding less than adding it in the product.
   int64_t fused_gelu_multiple = 0, fused_swiglu_multiple = 0;
-  // y, rows×width: the activation again from what a fused forward product kept, where that is in an order of the
-  // device's own; null: it is a matrix as others, with its bias.
-  void (*activate_kept)(bool is_gated, const KeptShape&, const T* kept, T* y) = nullptr;
+  // y: the activation again from what a fused forward product kept, where that is in an order of the device's own;
+  // null: it is a matrix as others, with its bias.
+  void (*activate_kept)(bool is_gated, const T* kept, const MatrixView<T>& y) = nullptr;
+  // Whether a fused activation may lie in blocks: the products that read it would pack it into such blocks anyway.
+  bool has_blocks = false;
   // The same as matmul_wide, where no dimension is zero; returns Σ c² of what c then holds, added up in an order that
   // depends on the number of threads alone. Null: this device would have to read c again for it.
   double (*matmul_wide_squares)(const MatrixView<const T>& a, const MatrixView<const T>& b,

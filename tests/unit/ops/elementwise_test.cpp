@@ -79,6 +79,10 @@ TYPED_TEST(EmbeddingOf, GathersAndAddsUpRepeatedTokens) {
   std::vector<Accum<T>> dtable(6);
   ops<T>().embedding_backward({4, 2}, tokens.data(), dy.data(), dtable.data());
   EXPECT_EQ(dtable, (std::vector<Accum<T>>{1, 2, 0, 0, 10, 12}));
+  if (ops<T>().embedding_backward_squares == nullptr) return;
+  const double growth = ops<T>().embedding_backward_squares({4, 2}, tokens.data(), dy.data(), dtable.data());
+  EXPECT_EQ(dtable, (std::vector<Accum<T>>{2, 4, 0, 0, 20, 24}));
+  EXPECT_EQ(growth, 3.0 * (1 + 4 + 100 + 144));
 }
 
 TEST(GradientTest, Embedding) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <tuple>
 #include <utility>
 
 #include "device/parallel.h"
@@ -82,7 +83,31 @@ class AlignedNumbers {
   int64_t count_;
 };
 
-// Forward, then backward from what the forward product kept, in whatever order.
+// What lies in blocks, row by row; and the other way round.
+struct BlockOrder {
+  int64_t rows, cols;
+  int64_t place(int64_t r, int64_t c) const {
+    return (r - r % k_block_side) * cols + (c - c % k_block_side + r % k_block_side) * k_block_side + c % k_block_side;
+  }
+  template <class N>
+  std::vector<N> rows_of(const std::vector<N>& blocks) const {
+    std::vector<N> result(blocks.size());
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t c = 0; c < cols; ++c)
+        result[static_cast<size_t>(r * cols + c)] = blocks[static_cast<size_t>(place(r, c))];
+    return result;
+  }
+  template <class N>
+  std::vector<N> blocks_of(const std::vector<N>& matrix) const {
+    std::vector<N> result(matrix.size());
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t c = 0; c < cols; ++c)
+        result[static_cast<size_t>(place(r, c))] = matrix[static_cast<size_t>(r * cols + c)];
+    return result;
+  }
+};
+
+// Forward, then backward from what the forward product kept, in whatever order. In blocks, with the same bits.
 template <class T>
 void expect_activation_in_products(Activation activation, const MlpSizes& s, bool has_bias) {
   const bool is_gated = activation == Activation::swiglu;
@@ -93,23 +118,81 @@ void expect_activation_in_products(Activation activation, const MlpSizes& s, boo
   for (auto* const weights : {&up, &down})
     for (double& w : *weights) w /= std::sqrt(static_cast<double>(s.hidden));
   up = rounded<T>(up), down = rounded<T>(down);
-  const auto run = [&]<class N>(const auto& matmul_fused, const std::vector<N>& x_n, const std::vector<N>& dy_n,
-                                const std::vector<N>& bias_n, const std::vector<N>& up_n,
+  const auto run = [&]<class N>(const auto& matmul_fused, bool to_blocks, const std::vector<N>& x_n,
+                                const std::vector<N>& dy_n, const std::vector<N>& bias_n, const std::vector<N>& up_n,
                                 const std::vector<N>& down_n) {
     AlignedNumbers<N> kept(s.rows * outputs), inner(s.rows * s.width), dup(s.rows * outputs);
-    const auto [forward, backward] =
-        epilogues(activation, has_bias ? bias_n.data() : nullptr, kept.data(), inner.data());
+    auto [forward, backward] = epilogues(activation, has_bias ? bias_n.data() : nullptr, kept.data(), inner.data());
+    forward.to_blocks = backward.to_blocks = to_blocks;
     matmul_fused(as_input(x_n, s.rows, s.hidden), transposed(as_input(up_n, outputs, s.hidden)), forward,
                  matrix(is_gated ? kept.data() : inner.data(), s.rows, outputs));
     matmul_fused(as_input(dy_n, s.rows, s.hidden), as_input(down_n, s.hidden, s.width), backward,
                  matrix(dup.data(), s.rows, outputs));
-    return std::pair(inner.values(), dup.values());
+    return std::tuple(inner.values(), dup.values(), kept.values());
   };
-  const auto [inner, dup] = run(reference::matmul_fused<double>, x, dy, bias, up, down);
-  const auto [inner_t, dup_t] = run(cpu_ops<T>().matmul_fused, narrowed<T>(x), narrowed<T>(dy), narrowed<T>(bias),
-                                    narrowed<T>(up), narrowed<T>(down));
+  const auto run_fast = [&](bool to_blocks) {
+    return run(cpu_ops<T>().matmul_fused, to_blocks, narrowed<T>(x), narrowed<T>(dy), narrowed<T>(bias),
+               narrowed<T>(up), narrowed<T>(down));
+  };
+  const auto [inner, dup, kept] = run(reference::matmul_fused<double>, false, x, dy, bias, up, down);
+  const auto [inner_t, dup_t, kept_t] = run_fast(false);
   expect_close(widened(inner_t), inner, 3 * tolerance_of<T>());
   expect_close(widened(dup_t), dup, 3 * tolerance_of<T>());
+  if (!cpu_ops<T>().has_blocks || s.rows % k_block_side != 0) return;
+  const auto [inner_blocks, dup_blocks, kept_again] = run_fast(true);
+  const BlockOrder order{s.rows, s.width};
+  EXPECT_EQ(widened(order.rows_of(inner_blocks)), widened(inner_t));
+  EXPECT_EQ(widened(BlockOrder{s.rows, outputs}.rows_of(dup_blocks)), widened(dup_t));
+  std::vector<T> again(inner_t.size());
+  MatrixView<T> view = matrix(again.data(), s.rows, s.width);
+  view.in_blocks = true;
+  cpu_ops<T>().activate_kept(is_gated, kept_again.data(), view);
+  EXPECT_EQ(widened(again), widened(inner_blocks));
+}
+
+// A product of a matrix that lies in blocks, and the products that make a weight's gradient of one.
+void expect_products_of_blocks(const MlpSizes& s) {
+  const auto x = rounded<bf16>(random_values(s.rows * s.width, 1)),
+             dy = rounded<bf16>(random_values(s.rows * s.hidden, 2)),
+             w = rounded<bf16>(random_values(s.hidden * s.width, 3));
+  const auto dy_t = narrowed<bf16>(dy), w_t = narrowed<bf16>(w);
+  const auto blocks = BlockOrder{s.rows, s.width}.blocks_of(narrowed<bf16>(x));
+  MatrixView<const bf16> in_blocks = as_input(blocks, s.rows, s.width);
+  in_blocks.in_blocks = true;
+  std::vector<double> y(dy.size()), dw(w.size());
+  std::vector<bf16> y_t(y.size());
+  std::vector<float> dw_t(w.size());
+  const auto matmul = reference::matmul<double, double>;
+  const OpTable<bf16>& ops = cpu_ops<bf16>();
+
+  matmul(as_input(x, s.rows, s.width), transposed(as_input(w, s.hidden, s.width)), matrix(y.data(), s.rows, s.hidden),
+         false);
+  ops.matmul(in_blocks, transposed(as_input(w_t, s.hidden, s.width)), matrix(y_t.data(), s.rows, s.hidden), false);
+  expect_close(widened(y_t), y, tolerance_of<bf16>());
+
+  matmul(transposed(as_input(x, s.rows, s.width)), as_input(dy, s.rows, s.hidden), matrix(dw.data(), s.width, s.hidden),
+         false);
+  ops.matmul_wide(transposed(in_blocks), as_input(dy_t, s.rows, s.hidden), matrix(dw_t.data(), s.width, s.hidden),
+                  false);
+  expect_close(widened(dw_t), dw, tolerance_of<float>());
+
+  matmul(transposed(as_input(dy, s.rows, s.hidden)), as_input(x, s.rows, s.width), matrix(dw.data(), s.hidden, s.width),
+         false);
+  ops.matmul_wide(transposed(as_input(dy_t, s.rows, s.hidden)), in_blocks, matrix(dw_t.data(), s.hidden, s.width),
+                  false);
+  expect_close(widened(dw_t), dw, tolerance_of<float>());
+}
+
+TEST(BlockOrder, IsReadAsRowsAre) {
+  if (!cpu_ops<bf16>().has_blocks)
+    GTEST_SKIP()
+        << "needs a CPU with AMX, whose products read blocks: run it on an Intel Xeon of the fourth generation "
+           "or later";
+  for (const MlpSizes& s : {MlpSizes{32, 40, 32}, MlpSizes{96, 33, 4128}, MlpSizes{544, 70, 576}, MlpSizes{64, 300, 96},
+                            MlpSizes{2080, 50, 96}}) {
+    SCOPED_TRACE(testing::Message() << s.rows << "×" << s.width << ", " << s.hidden);
+    expect_products_of_blocks(s);
+  }
 }
 
 // Where the weight's gradient is written, what was there does not matter; the bias's is added to all the same.

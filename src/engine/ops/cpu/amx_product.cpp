@@ -53,9 +53,9 @@ struct Panels {
 // Brings a panel to the second-level cache while `blocks` others are multiplied, some lines with each step.
 class PanelFetch {
  public:
-  PanelFetch(const amx::LeftPanel& panel, bool is_packed, int64_t steps, int64_t blocks)
+  PanelFetch(const amx::LeftPanel& panel, bool is_contiguous, int64_t steps, int64_t blocks)
       : run_(reinterpret_cast<const char*>(panel.first)),
-        lines_of_run_(is_packed ? k_panel_lines * steps : steps),
+        lines_of_run_(is_contiguous ? k_panel_lines * steps : steps),
         to_next_run_(panel.row_bytes),
         some_((k_panel_lines + blocks - 1) / blocks) {}
   void fetch_some() {
@@ -245,7 +245,7 @@ class Product {
     float* const carried = parts > 1 ? own_sums().at_least(count * k_block_sums) : nullptr;
     for (int64_t line = others.line; line < end; line += k_panel_lines) {
       const int64_t after = line + k_panel_lines < end ? line + k_panel_lines : others.line;
-      PanelFetch next(panel_at(others, after), others.packed != nullptr, steps, count);
+      PanelFetch next(panel_at(others, after), is_contiguous(others), steps, count);
       for (int64_t part = 0; part < parts; ++part) {
         const int64_t first = steps * part / parts, steps_of_part = steps * (part + 1) / parts - first;
         multiply_part(
@@ -274,14 +274,19 @@ class Product {
           {part.before == nullptr ? nullptr : part.before + sums, part.after == nullptr ? nullptr : part.after + sums});
     }
   }
+  // Whether each panel lies in one piece.
+  bool is_contiguous(const Panels& side) const { return side.packed != nullptr || share_.left.in_blocks; }
   amx::LeftPanel part_of(const Panels& side, int64_t line, int64_t step) const {
     amx::LeftPanel panel = panel_at(side, line);
     panel.first += step * panel.to_next;
     return panel;
   }
   amx::LeftPanel panel_at(const Panels& side, int64_t line) const {
+    const Bf16Lines& left = share_.left;
+    if (side.packed == nullptr && left.in_blocks)
+      return amx::packed_left(left.data + line * left.line_stride + share_.begin * k_panel_lines);
     if (side.packed == nullptr)
-      return amx::plain_left(share_.left.data + line * share_.left.line_stride + share_.begin, share_.left.line_stride);
+      return amx::plain_left(left.data + line * left.line_stride + share_.begin, left.line_stride);
     return amx::packed_left(side.packed_at(line, share_.length));
   }
 
@@ -305,13 +310,14 @@ void multiply_share_by_amx(const Bf16Share<bf16>& share, const Epilogue<bf16>& e
   multiply(amx::PlainSums(share, epilogue.bias));
 }
 
-void activate_kept_by_amx(bool is_gated, const KeptShape& of, const bf16* kept, bf16* y) {
-  parallel_each(amx::panel_count(of.rows), [&](int64_t panel) {
-    const int64_t row = panel * k_panel_lines, rows = std::min(k_panel_lines, of.rows - row), at = row * of.width;
+void activate_kept_by_amx(bool is_gated, const bf16* kept, const MatrixView<bf16>& y) {
+  parallel_each(amx::panel_count(y.rows), [&](int64_t panel) {
+    const int64_t row = panel * k_panel_lines, at = row * y.cols;
+    const amx::KeptRows of{std::min(k_panel_lines, y.rows - row), y.cols, y.in_blocks};
     if (is_gated)
-      amx::swiglu_of_kept(kept + 2 * at, rows, of.width, y + at);
+      amx::swiglu_of_kept(of, kept + 2 * at, y.data + at);
     else
-      amx::gelu_of_kept(kept + at, rows, of.width, y + at);
+      amx::gelu_of_kept(of, kept + at, y.data + at);
   });
 }
 
@@ -325,7 +331,7 @@ void multiply_share_by_amx(const Bf16Share<C>&) {
   CHECK(false);
 }
 void multiply_share_by_amx(const Bf16Share<bf16>&, const Epilogue<bf16>&) { CHECK(false); }
-void activate_kept_by_amx(bool, const KeptShape&, const bf16*, bf16*) { CHECK(false); }
+void activate_kept_by_amx(bool, const bf16*, const MatrixView<bf16>&) { CHECK(false); }
 }  // namespace tprimat::engine
 #endif
 

@@ -6,11 +6,12 @@
 
 namespace tprimat::engine {
 
-// Rows that are multiplied as they lie, if a share of them is whole steps: there are whole panels of them, those of an
-// aligned matrix straddle no cache lines, and they do not share a few sets of the first-level cache, as rows a
-// multiple of 2 KB apart do, so that it could not hold them.
+// Rows that are multiplied as they lie, if a share of them is whole steps: those in blocks, which are panels, or if
+// there are whole panels of them, those of an aligned matrix straddle no cache lines, and they do not share a few sets
+// of the first-level cache, as rows a multiple of 2 KB apart do, so that it could not hold them.
 inline bool can_stay_in_rows(const Bf16Lines& left) {
   constexpr int64_t k_line = 64 / sizeof(bf16), k_alike = 2048 / static_cast<int64_t>(sizeof(bf16));
+  if (left.in_blocks) return left.step == 1;
   return left.step == 1 && left.line_stride % k_line == 0 && left.line_stride % k_alike != 0 &&
          left.count % amx::k_panel_lines == 0;
 }
@@ -24,7 +25,7 @@ void multiply_share_by_amx(const Bf16Share<C>& share);
 // The same, and what the epilogue does to the sums.
 void multiply_share_by_amx(const Bf16Share<bf16>& share, const Epilogue<bf16>& epilogue);
 
-// y, rows×width: the activation again, with the same bits, from what its product kept.
-void activate_kept_by_amx(bool is_gated, const KeptShape& of, const bf16* kept, bf16* y);
+// The activation again, with the same bits, from what its product kept.
+void activate_kept_by_amx(bool is_gated, const bf16* kept, const MatrixView<bf16>& y);
 
 }  // namespace tprimat::engine

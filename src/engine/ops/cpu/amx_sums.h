@@ -185,13 +185,33 @@ inline int64_t kept_place(const Bf16Share<bf16>& share, int64_t width, int64_t r
   return row * width + col * rows_in_block(share, row) + r * k_panel_lines;
 }
 
+// Row r of the block of a matrix whose first element is (row, col).
+struct BlockRow {
+  int64_t row, col, r;
+};
+// How a matrix lies: in blocks (MatrixView), or row by row.
+struct Layout {
+  bool in_blocks;
+  int64_t row_stride;
+};
+inline int64_t place_of(const BlockRow& of, const Layout& layout) {
+  if (layout.in_blocks) return of.row * layout.row_stride + (of.col + of.r) * k_panel_lines;
+  return (of.row + of.r) * layout.row_stride + of.col;
+}
+
 // What the sums of an activation or its gradient have in common. What is kept for the backward pass goes past the
 // caches however small it is.
 class ActivationSums {
  protected:
   ActivationSums(const Bf16Share<bf16>& share, const Epilogue<bf16>& epilogue, int64_t width)
       : share_(share), epilogue_(epilogue), width_(width), streams_(streams(share)) {}
-  bf16* result(int64_t row, int64_t col) const { return share_.c + row * share_.c_stride + col; }
+  // In what the activation makes, or its gradient.
+  int64_t place(const BlockRow& of, int64_t row_stride) const {
+    return place_of(of, {epilogue_.to_blocks, row_stride});
+  }
+  bf16* result(const SumRows& rows, int64_t r) const {
+    return share_.c + place({rows.row, rows.col, r}, share_.c_stride);
+  }
 
   const Bf16Share<bf16>& share_;
   const Epilogue<bf16>& epilogue_;
@@ -212,7 +232,7 @@ class GeluSums : public ActivationSums {
         share_, rows, rows.col, TPRIMAT_FINISH_ROW {
           const __m512i before = bias.add(low, high);
           store_line(epilogue_.before_gelu + kept_place(share_, width_, rows.row, rows.col, r), present, before, true);
-          store_line(result(rows.row + r, rows.col), present, gelu_line(before), streams_);
+          store_line(result(rows, r), present, gelu_line(before), streams_);
         });
   }
 };
@@ -229,7 +249,7 @@ class GeluGradientSums : public ActivationSums {
         share_, rows, rows.col, TPRIMAT_FINISH_ROW {
           const __m512i z =
               _mm512_loadu_si512(epilogue_.gelu_input + kept_place(share_, width_, rows.row, rows.col, r));
-          store_line(result(rows.row + r, rows.col), present,
+          store_line(result(rows, r), present,
                      narrow_both(_mm512_mul_ps(low, slope(widen_low(z))), _mm512_mul_ps(high, slope(widen_high(z)))),
                      streams_);
         });
@@ -289,12 +309,12 @@ class SwigluSums : public ActivationSums {
     for (int64_t r = first; r < std::min(end, pair_.rows); ++r) {
       const __m512i gate = _mm512_load_si512(gates_[turn_] + r * k_panel_lines),
                     up = _mm512_load_si512(ups_ + r * k_panel_lines);
-      store_line(inner(pair_.row + r, pair_.col), ~__mmask32{0}, swiglu_line(gate, up), streams_);
+      store_line(epilogue_.swiglu + place({pair_.row, pair_.col, r}, width_), ~__mmask32{0}, swiglu_line(gate, up),
+                 streams_);
     }
   }
   static bool is_up(int64_t col) { return col / k_panel_lines % 2 != 0; }
   static int64_t inner_column(int64_t col) { return col / (2 * k_panel_lines) * k_panel_lines; }
-  bf16* inner(int64_t row, int64_t col) const { return epilogue_.swiglu + row * width_ + col; }
 
   struct Pair {
     int64_t row, col, rows;
@@ -315,6 +335,7 @@ class SwigluGradientSums : public ActivationSums {
   }
 
   TPRIMAT_AVX512_BF16 void store(const SumRows& rows) const {
+    const int64_t to_up = epilogue_.to_blocks ? width_ * k_panel_lines : width_;
     visit_sums(
         share_, rows, rows.col, TPRIMAT_FINISH_ROW {
           const bf16* const input = epilogue_.swiglu_input + 2 * kept_place(share_, width_, rows.row, rows.col, r);
@@ -322,9 +343,9 @@ class SwigluGradientSums : public ActivationSums {
           for (const int64_t line : {int64_t{0}, k_panel_lines})  // of the same columns, 32 rows on
             __builtin_prefetch(input + 2 * k_panel_lines * width_ + line, 0, 2);
           const Gradients first(widen_low(gate), widen_low(up), low), second(widen_high(gate), widen_high(up), high);
-          bf16* const to = result(rows.row + r, rows.col);
+          bf16* const to = result(rows, r);
           store_line(to, present, narrow_both(first.gate, second.gate), streams_);
-          store_line(to + width_, present, narrow_both(first.up, second.up), streams_);
+          store_line(to + to_up, present, narrow_both(first.up, second.up), streams_);
         });
   }
 
@@ -340,20 +361,24 @@ class SwigluGradientSums : public ActivationSums {
   };
 };
 
-// Up to 32 rows of an activation, again from what its product kept of them.
-TPRIMAT_AVX512_BF16 inline void swiglu_of_kept(const bf16* kept, int64_t rows, int64_t width, bf16* y) {
-  for (int64_t col = 0; col < width; col += k_panel_lines)
-    for (int64_t r = 0; r < rows; ++r) {
-      const bf16* const lines = kept + 2 * (col * rows + r * k_panel_lines);
+// Up to 32 rows of an activation, again from what its product kept of them, to where the first of them lies.
+struct KeptRows {
+  int64_t count, width;
+  bool to_blocks;
+};
+TPRIMAT_AVX512_BF16 inline void swiglu_of_kept(const KeptRows& rows, const bf16* kept, bf16* y) {
+  for (int64_t col = 0; col < rows.width; col += k_panel_lines)
+    for (int64_t r = 0; r < rows.count; ++r) {
+      const bf16* const lines = kept + 2 * (col * rows.count + r * k_panel_lines);
       const __m512i gate = _mm512_loadu_si512(lines), up = _mm512_loadu_si512(lines + k_panel_lines);
-      store_line(y + r * width + col, ~__mmask32{0}, swiglu_line(gate, up), false);
+      store_line(y + place_of({0, col, r}, {rows.to_blocks, rows.width}), ~__mmask32{0}, swiglu_line(gate, up), false);
     }
 }
-TPRIMAT_AVX512_BF16 inline void gelu_of_kept(const bf16* kept, int64_t rows, int64_t width, bf16* y) {
-  for (int64_t col = 0; col < width; col += k_panel_lines)
-    for (int64_t r = 0; r < rows; ++r)
-      store_line(y + r * width + col, ~__mmask32{0},
-                 gelu_line(_mm512_loadu_si512(kept + col * rows + r * k_panel_lines)), false);
+TPRIMAT_AVX512_BF16 inline void gelu_of_kept(const KeptRows& rows, const bf16* kept, bf16* y) {
+  for (int64_t col = 0; col < rows.width; col += k_panel_lines)
+    for (int64_t r = 0; r < rows.count; ++r)
+      store_line(y + place_of({0, col, r}, {rows.to_blocks, rows.width}), ~__mmask32{0},
+                 gelu_line(_mm512_loadu_si512(kept + col * rows.count + r * k_panel_lines)), false);
 }
 
 #undef TPRIMAT_FINISH_ROW

@@ -55,6 +55,7 @@ struct PackedStep {
 
 // A line's elements lie side by side.
 TPRIMAT_AVX512_BF16 void pack_along_lines(const Bf16Lines& from, const PackedStep& step) {
+  CHECK(!from.in_blocks);
   const __mmask32 present = first_lanes(step.elements);
   for (int64_t group = 0; group < 2; ++group) {
     const int64_t lines = step.lines - group * k_tile_lines;
@@ -74,24 +75,38 @@ TPRIMAT_AVX512_BF16 inline __m512i interleave(__m256i even, __m256i odd) {
   return _mm512_or_si512(_mm512_cvtepu16_epi32(even), _mm512_slli_epi32(_mm512_cvtepu16_epi32(odd), 16));
 }
 
-// The same element of all lines lies side by side.
-TPRIMAT_AVX512_BF16 void pack_across_lines(const Bf16Lines& from, const PackedStep& step) {
-  const __mmask32 present = first_lanes(step.lines);
-  const bf16* const first = from.data + step.element * from.step + step.line;
+// The same element of all lines lies side by side. load(i): element i of 32 lines.
+template <class Load>
+TPRIMAT_INLINE_AVX512_BF16 inline void pack_across_lines(const PackedStep& step, const Load& load) {
   Block low, high;
   for (int64_t pair = 0; pair < 16; ++pair) {
-    const auto element = [&](int64_t i) TPRIMAT_AVX512_BF16 {
-      return i < step.elements ? _mm512_maskz_loadu_epi16(present, first + i * from.step) : _mm512_setzero_si512();
-    };
-    const __m512i even = element(2 * pair), odd = element(2 * pair + 1);
-    for (const int64_t i : {2 * pair, 2 * pair + 1})
-      __builtin_prefetch(first + i * from.step + amx::k_panel_lines);  // of the next panel
+    const __m512i even = load(2 * pair), odd = load(2 * pair + 1);
     low[pair] = interleave(_mm512_castsi512_si256(even), _mm512_castsi512_si256(odd));
     high[pair] = interleave(_mm512_extracti64x4_epi64(even, 1), _mm512_extracti64x4_epi64(odd, 1));
   }
   if (step.side == Side::left) transpose(low), transpose(high);
   store_block(low, step.to);
   store_block(high, step.to + k_tile_size);
+}
+TPRIMAT_AVX512_BF16 void pack_from_rows(const Bf16Lines& from, const PackedStep& step) {
+  const __mmask32 present = first_lanes(step.lines);
+  const bf16* const first = from.data + step.element * from.step + step.line;
+  pack_across_lines(
+      step, [&](int64_t i) __attribute__((always_inline)) TPRIMAT_AVX512_BF16 {
+        const bf16* const at = first + i * from.step;
+        __builtin_prefetch(at + amx::k_panel_lines);  // of the next panel
+        return i < step.elements ? _mm512_maskz_loadu_epi16(present, at) : _mm512_setzero_si512();
+      });
+}
+// A block is what a step takes.
+TPRIMAT_AVX512_BF16 void pack_from_block(const Bf16Lines& from, const PackedStep& step) {
+  const bf16* const first = from.data + step.element * from.step + step.line * amx::k_step;
+  pack_across_lines(
+      step, [&](int64_t i) __attribute__((always_inline)) TPRIMAT_AVX512_BF16 {
+        const bf16* const at = first + i * amx::k_panel_lines;
+        __builtin_prefetch(at + amx::k_step * from.step, 0, 2);  // of the next step
+        return _mm512_loadu_si512(at);
+      });
 }
 
 }  // namespace
@@ -126,8 +141,10 @@ void pack_panels(Side side, const Bf16Lines& from, const Bf16Part& part, bf16* p
                            panels + (panel * steps + step) * k_step_size};
     if (from.step == 1)
       pack_along_lines(from, where);
+    else if (from.in_blocks)
+      pack_from_block(from, where);
     else
-      pack_across_lines(from, where);
+      pack_from_rows(from, where);
   };
   if (from.step == 1) {
     for (int64_t panel = share.first(panel_total); panel < share.end(panel_total); ++panel)

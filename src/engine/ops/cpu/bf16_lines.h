@@ -10,11 +10,12 @@ namespace tprimat::engine {
 enum class Side : uint8_t { left, right };
 
 // One operand of a product: `count` lines (rows of the left factor, columns of the right one) of `length` elements.
-// Element k of line i is at data[i·line_stride + k·step]; one of the strides is 1.
+// Element k of line i is at data[i·line_stride + k·step]; one of the strides is 1. In blocks: as MatrixView.
 struct Bf16Lines {
   const bf16* data;
   int64_t count, length;
   int64_t line_stride, step;
+  bool in_blocks = false;
 };
 
 // Lines [line, line + count) and elements [begin, begin + length) of an operand. Lines that it lacks count as zero.

@@ -124,11 +124,12 @@ struct Shares {
   int64_t length, step;
 
   Shares(const MatrixView<const bf16>& a, const MatrixView<const bf16>& b)
-      : left{a.data, a.rows, a.cols, a.row_stride, a.col_stride},
-        right{b.data, b.cols, b.rows, b.col_stride, b.row_stride},
+      : left{a.data, a.rows, a.cols, a.row_stride, a.col_stride, a.in_blocks},
+        right{b.data, b.cols, b.rows, b.col_stride, b.row_stride, b.in_blocks},
         length(left.length),
         step(share_length<C>(left, b.cols)) {
     CHECK(length > 0);
+    CHECK(has_amx() || !(left.in_blocks || right.in_blocks));
   }
 };
 
@@ -180,6 +181,7 @@ void multiply_bf16(const MatrixView<const bf16>& a, const MatrixView<const bf16>
   CHECK(has_amx() && can_multiply_by_amx(epilogue, b.cols));
   CHECK(a.cols == b.rows && a.rows == c.rows && c.cols == (epilogue.swiglu_input != nullptr ? 2 : 1) * b.cols);
   CHECK(c.col_stride == 1 && (c.row_stride == c.cols || c.rows == 1));
+  CHECK(!epilogue.to_blocks || (c.rows % k_block_side == 0 && b.cols % k_block_side == 0));
   multiply_and_round(Shares<bf16>(a, b), c,
                      [&](const Bf16Share<bf16>& last) { multiply_share_by_amx(last, epilogue); });
 }

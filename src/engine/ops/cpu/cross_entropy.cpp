@@ -37,14 +37,18 @@ inline float largest_of(const float* row, int64_t count) {
   return std::isnan(spoiled) ? spoiled : result;
 }
 
-// Leaves e^(logit − largest) in the row, so that the exponential is taken once.
-inline float exponentiate(float* row, int64_t count, float largest) {
+// Leaves e^(logit − largest) in the row, so that the exponential is taken once. Meanwhile `next` comes to the cache.
+inline float exponentiate(float* row, int64_t count, float largest, const float* next) {
   return sum_lanes(0, count, [&](auto d, int64_t v) HWY_ATTR {
     const auto power = exponential(d, hn::Sub(load(d, row + v), hn::Set(d, largest)));
     store(d, power, row + v);
+    fetch(next + v);
     return power;
   });
 }
+
+// Of a row that the second-level cache holds beside the one before it.
+constexpr int64_t k_longest_fetched = 128 * 1024;
 
 template <class T>
 void visit_row(const CrossEntropyShape& shape, const CrossEntropyArgs<T>& args, int64_t r) {
@@ -53,7 +57,8 @@ void visit_row(const CrossEntropyShape& shape, const CrossEntropyArgs<T>& args, 
   const int32_t target = args.targets[r];
   const float largest = largest_of(row, shape.vocab);
   const float target_logit = row[target];
-  const float sum = exponentiate(row, shape.vocab, largest);
+  const bool next_fits = shape.vocab <= k_longest_fetched;
+  const float sum = exponentiate(row, shape.vocab, largest, next_fits ? args.logits + shape.row(r + 1) : row);
   args.losses[r] = std::log(sum) + largest - target_logit;
   const auto scale = static_cast<float>(args.gradient_scale);
   const float at_target = (row[target] / sum - 1.0f) * scale;

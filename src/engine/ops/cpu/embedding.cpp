@@ -1,4 +1,8 @@
 #include "ops/reference/embedding.h"
+
+#include <numeric>
+#include <vector>
+
 #include "device/parallel.h"
 #include "ops/op_table.h"
 
@@ -20,10 +24,31 @@ void backward(const EmbeddingShape& shape, const int32_t* tokens, const T* dy, A
   });
 }
 
+template <class T>
+double backward_squares(const EmbeddingShape& shape, const int32_t* tokens, const T* dy, Accum<T>* dtable) {
+  std::vector<double> growths(static_cast<size_t>(thread_count()));
+  parallel_ranges(shape.cols, [&](int64_t begin, int64_t end, int range) {
+    double growth = 0;
+    for (int64_t r = 0; r < shape.rows; ++r) {
+      if (tokens[r] < 0) continue;
+      Accum<T> of_row = 0;
+      for (int64_t c = begin; c < end; ++c) {
+        Accum<T>& sum = dtable[tokens[r] * shape.cols + c];
+        const Accum<T> before = sum;
+        sum += widen(dy[r * shape.cols + c]);
+        of_row += (sum - before) * (sum + before);
+      }
+      growth += of_row;
+    }
+    growths[static_cast<size_t>(range)] = growth;
+  });
+  return std::accumulate(growths.begin(), growths.end(), 0.0);
+}
+
 }  // namespace
 
 void set_cpu_ops(OpsByFormat<EmbeddingOps>& ops) {
-  ops.set_fast([]<class T>(EmbeddingOps<T>& fast) { fast = {forward, backward<T>}; });
+  ops.set_fast([]<class T>(EmbeddingOps<T>& fast) { fast = {forward, backward<T>, backward_squares<T>}; });
   ops.f64 = {forward, backward<double>};
 }
 

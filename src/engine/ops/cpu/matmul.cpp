@@ -188,10 +188,6 @@ MatrixView<float> widened(const MatrixView<T>& m, std::vector<float>& copy) {
   return wide;
 }
 
-MatrixView<const float> read_only(const MatrixView<float>& m) {
-  return {m.data, m.rows, m.cols, m.row_stride, m.col_stride};
-}
-
 template <class T, class C>
 void matmul(const MatrixView<const T>& a, const MatrixView<const T>& b, const MatrixView<C>& c, bool accumulate);
 
@@ -261,6 +257,7 @@ bool multiply_tiles(const MatrixView<const T>& a, const MatrixView<const T>& b, 
 template <class T, class C>
 void matmul(const MatrixView<const T>& a, const MatrixView<const T>& b, const MatrixView<C>& c, bool accumulate) {
   CHECK(c.col_stride == 1 && a.cols == b.rows && a.rows == c.rows && b.cols == c.cols);
+  CHECK(cpu_ops<T>().has_blocks || !(a.in_blocks || b.in_blocks));
   if (c.rows == 0 || c.cols == 0) return;
   if (a.cols == 0) {  // a sum of nothing
     for (int64_t r = 0; r < c.rows && !accumulate; ++r) std::fill_n(c.data + r * c.row_stride, c.cols, C{});
@@ -329,6 +326,7 @@ void set_cpu_ops(OpsByFormat<MatmulOps>& ops) {
   if (!has_amx()) return;
   ops.bfloat16.fused_gelu_multiple = ops.bfloat16.fused_swiglu_multiple = k_activation_multiple;
   ops.bfloat16.activate_kept = activate_kept_by_amx;
+  ops.bfloat16.has_blocks = true;
   ops.bfloat16.matmul_wide_squares = matmul_wide_squares;
 }
 
