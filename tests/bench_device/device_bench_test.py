@@ -71,7 +71,7 @@ class Counts(unittest.TestCase):
                     told = json.loads(tell("estimate", "--config", str(path), "--memory", "m", "--platform", "cpu",
                                            "--json", *(word for key in keys for word in ("--set", key))))
                     sizes = roofline.Sizes(shapes.read_model(model), length, rows)
-                    counted = roofline.memory(sizes, kind, formats, 56 << 20)  # logits as on a processor
+                    counted = roofline.memory(sizes, kind, formats, 112 << 20)  # logits as on a processor
                     self.assertAlmostEqual(sum(counted.values()) / told[0]["memory_bytes"], 1, 4, (model, kind, formats))
 
     def test_operations_have_the_names_of_the_profile(self):

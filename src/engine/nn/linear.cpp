@@ -107,7 +107,7 @@ MatrixView<const T> Linear<T>::rounded(const Pass<T>& pass, Slot<Element> Fp8Cop
                                        const MatrixView<const T>& x) const {
   if (!fp8_) return x;
   T* const to = pass.at((*fp8_).*copy);
-  CHECK(!x.in_blocks && x.rows * x.cols <= ((*fp8_).*copy).count);
+  CHECK(x.rows * x.cols <= ((*fp8_).*copy).count);
   pass.ops.fp8_round(x.rows * x.cols, x.data, copy == &Fp8Copies::gradient ? Fp8Format::e5m2 : Fp8Format::e4m3, to);
   return matrix<const T>(to, x.rows, x.cols);
 }
@@ -128,6 +128,7 @@ template <class T>
 void Linear<T>::multiply(const Pass<T>& pass, const MatrixView<const T>& x, const Epilogue<T>& epilogue, T* y) const {
   CHECK(x.cols == inputs_);
   const OpTimer timer(pass.clock, forward_name_, product_work<T>(x.rows, inputs_, outputs_), OpKind::product);
+  CHECK(!x.in_blocks || !rounds_to_fp8());
   if (units_) return forward_fp8(pass, x.rows, x.data, y);
   const MatrixView<const T> input = rounded(pass, &Fp8Copies::input, x);
   pass.ops.matmul_fused(input, transposed(rounded_weight(pass)), epilogue, matrix(y, x.rows, outputs_));
@@ -185,6 +186,7 @@ void Linear<T>::find_weight_gradient(const Pass<T>& pass, const MatrixView<const
     return pass.ops.matmul_with_row_sums(transposed(dy), input, matrix(pass.gradient(weight_), outputs_, inputs_),
                                          pass.adds_to_gradients(), bias_gradient(pass));
   pass.find_weight_gradient(dy, input, weight_, pass.adds_to_gradients());
+  CHECK(bias == BiasGradient::apart || !dy.in_blocks);
   if (bias == BiasGradient::with_weight) pass.ops.add_column_sums(dy.rows, outputs_, dy.data, bias_gradient(pass));
 }
 
@@ -198,6 +200,7 @@ void Linear<T>::find_input_gradient(const Pass<T>& pass, const MatrixView<const 
 template <class T>
 void Linear<T>::backward(const Pass<T>& pass, const MatrixView<const T>& x, const MatrixView<const T>& dy,
                          T* dx) const {
+  CHECK(!(x.in_blocks || dy.in_blocks) || !rounds_to_fp8());
   if (units_) return backward_fp8(pass, x.rows, x.data, dy.data, dx);
   const MatrixView<const T> gradient = rounded_gradient(pass, dy);
   find_weight_gradient(pass, x, gradient, BiasGradient::apart);

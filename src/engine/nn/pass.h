@@ -20,7 +20,8 @@ struct Plan : RankShape {
   ParameterTable& parameters;
 };
 
-// For each weight whose gradient a product made last: Σ of the squares of its elements, by the weight's offset.
+// For each weight whose gradient was made by operations that find it: Σ of the squares of its elements, by the weight's
+// offset.
 class GradientSquares {
  public:
   void note(int64_t offset, double squares) { by_offset_[offset] = squares; }
@@ -129,7 +130,7 @@ struct Pass {
       return ops.embedding_backward(shape, tokens, dy, gradient(offset));
     }
     const double after = *before + ops.embedding_backward_squares(shape, tokens, dy, gradient(offset));
-    constexpr double k_cancelled = 1e-3;  // rounding would decide what is left
+    constexpr double k_cancelled = 1e-3;  // the rounding of `before`, in float, would show in what is left
     if (after > k_cancelled * *before)
       unit.squares->note(offset, after);
     else

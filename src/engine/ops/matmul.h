@@ -40,8 +40,8 @@ MatrixView<T> transposed(const MatrixView<T>& m) {
 
 // What a product does to its result before it is stored, which spares reading it again. Vectors are indexed by the
 // product's column; matrices are row-major, rows×cols of the product, without gaps. gelu as in ops/gelu.h, silu as in
-// ops/swiglu.h. One of the last four at most. What a forward product keeps for the backward one, in before_gelu or in
-// the c of a swiglu, may be in an order of the device's own: MatmulOps::activate_kept.
+// ops/swiglu.h. One of the four activations at most. What a forward product keeps for the backward one, in before_gelu
+// or in the c of a swiglu, may be in an order of the device's own: MatmulOps::activate_kept.
 template <class T>
 struct Epilogue {
   const T* bias = nullptr;        // added to every row; not together with gelu_input or swiglu_input
@@ -50,7 +50,8 @@ struct Epilogue {
   T* swiglu = nullptr;            // rows × cols/2: c = [gate, up] = a·b + bias, swiglu = silu(gate) ⊙ up
   // rows × 2·cols, as is c: swiglu_input = [gate, up], c = [dgate, dup]; a·b is the gradient of silu(gate) ⊙ up
   const T* swiglu_input = nullptr;
-  bool to_blocks = false;  // what the activation makes, or its gradient (`swiglu` or c), lies in blocks
+  // What an activation makes, or its gradient (`swiglu` or else c), is to lie in blocks; 32 divides its rows.
+  bool to_blocks = false;
 };
 
 template <class T>
@@ -83,7 +84,8 @@ struct MatmulOps {
   // y: the activation again from what a fused forward product kept, where that is in an order of the device's own;
   // null: it is a matrix as others, with its bias.
   void (*activate_kept)(bool is_gated, const T* kept, const MatrixView<T>& y) = nullptr;
-  // Whether a fused activation may lie in blocks: the products that read it would pack it into such blocks anyway.
+  // Whether a fused activation may lie in blocks: the products that read it would pack it into such blocks anyway. They
+  // read them as a, as the transpose of a, and as the b of a product with the transpose of another matrix.
   bool has_blocks = false;
   // The same as matmul_wide, where no dimension is zero; returns Σ c² of what c then holds, added up in an order that
   // depends on the number of threads alone. Null: this device would have to read c again for it.

@@ -26,7 +26,7 @@ class Optimizer {
   // Rounds the masters to the weights that the model multiplies with, after drawing or loading them.
   void round_weights();
   // Σ of the squares of this rank's part of the whole gradient, each value counted on one rank only.
-  // Reads only gradients whose squares their product did not find; `clock`: nullptr, or what times it.
+  // Reads only gradients whose squares are not known (GradientSquares); `clock`: nullptr, or what times it.
   double sum_of_gradient_squares(OpClock* clock) const;
   // `update`: the first is 1. Gradients are multiplied by gradient_scale first.
   void update(double learning_rate, double gradient_scale, int64_t update);

@@ -189,7 +189,7 @@ TEST(BlockOrder, IsReadAsRowsAre) {
         << "needs a CPU with AMX, whose products read blocks: run it on an Intel Xeon of the fourth generation "
            "or later";
   for (const MlpSizes& s : {MlpSizes{32, 40, 32}, MlpSizes{96, 33, 4128}, MlpSizes{544, 70, 576}, MlpSizes{64, 300, 96},
-                            MlpSizes{2080, 50, 96}}) {
+                            MlpSizes{2080, 50, 96}, MlpSizes{544, 300, 2048}}) {
     SCOPED_TRACE(testing::Message() << s.rows << "×" << s.width << ", " << s.hidden);
     expect_products_of_blocks(s);
   }

@@ -117,6 +117,12 @@ void multiply_share(const Bf16Share<C>& share) {
     multiply_by_columns(share);
 }
 
+template <class T>
+bool can_read_blocks(const MatrixView<T>& m) {
+  const int64_t row = m.col_stride == 1 ? m.cols : m.rows;
+  return has_amx() && m.rows % k_block_side == 0 && m.cols % k_block_side == 0 && m.row_stride * m.col_stride == row;
+}
+
 // How the sum over k is divided.
 template <class C>
 struct Shares {
@@ -129,7 +135,8 @@ struct Shares {
         length(left.length),
         step(share_length<C>(left, b.cols)) {
     CHECK(length > 0);
-    CHECK(has_amx() || !(left.in_blocks || right.in_blocks));
+    CHECK(!a.in_blocks || can_read_blocks(a));
+    CHECK(!b.in_blocks || can_read_blocks(b));
   }
 };
 
@@ -169,6 +176,10 @@ void multiply_bf16(const MatrixView<const bf16>& a, const MatrixView<const bf16>
   }
 }
 
+bool is_activation(const Epilogue<bf16>& e) {
+  return e.before_gelu != nullptr || e.gelu_input != nullptr || e.swiglu != nullptr || e.swiglu_input != nullptr;
+}
+
 bool can_multiply_by_amx(const Epilogue<bf16>& e, int64_t cols) {
   const bool is_gradient = e.gelu_input != nullptr || e.swiglu_input != nullptr;
   CHECK(!is_gradient || e.bias == nullptr);
@@ -181,7 +192,7 @@ void multiply_bf16(const MatrixView<const bf16>& a, const MatrixView<const bf16>
   CHECK(has_amx() && can_multiply_by_amx(epilogue, b.cols));
   CHECK(a.cols == b.rows && a.rows == c.rows && c.cols == (epilogue.swiglu_input != nullptr ? 2 : 1) * b.cols);
   CHECK(c.col_stride == 1 && (c.row_stride == c.cols || c.rows == 1));
-  CHECK(!epilogue.to_blocks || (c.rows % k_block_side == 0 && b.cols % k_block_side == 0));
+  CHECK(!epilogue.to_blocks || (is_activation(epilogue) && c.rows % k_block_side == 0));
   multiply_and_round(Shares<bf16>(a, b), c,
                      [&](const Bf16Share<bf16>& last) { multiply_share_by_amx(last, epilogue); });
 }

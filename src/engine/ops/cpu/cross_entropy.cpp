@@ -47,8 +47,8 @@ inline float exponentiate(float* row, int64_t count, float largest, const float*
   });
 }
 
-// Of a row that the second-level cache holds beside the one before it.
-constexpr int64_t k_longest_fetched = 128 * 1024;
+// Of a row that a second-level cache of 1 MB holds beside the one before it.
+constexpr int64_t k_longest_fetched = 64 * 1024;
 
 template <class T>
 void visit_row(const CrossEntropyShape& shape, const CrossEntropyArgs<T>& args, int64_t r) {

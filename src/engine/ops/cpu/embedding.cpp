@@ -24,6 +24,7 @@ void backward(const EmbeddingShape& shape, const int32_t* tokens, const T* dy, A
   });
 }
 
+// In double: terms that nearly cancel leave what is right.
 template <class T>
 double backward_squares(const EmbeddingShape& shape, const int32_t* tokens, const T* dy, Accum<T>* dtable) {
   std::vector<double> growths(static_cast<size_t>(thread_count()));
@@ -31,14 +32,12 @@ double backward_squares(const EmbeddingShape& shape, const int32_t* tokens, cons
     double growth = 0;
     for (int64_t r = 0; r < shape.rows; ++r) {
       if (tokens[r] < 0) continue;
-      Accum<T> of_row = 0;
       for (int64_t c = begin; c < end; ++c) {
         Accum<T>& sum = dtable[tokens[r] * shape.cols + c];
-        const Accum<T> before = sum;
+        const double before = sum;
         sum += widen(dy[r * shape.cols + c]);
-        of_row += (sum - before) * (sum + before);
+        growth += (sum - before) * (sum + before);
       }
-      growth += of_row;
     }
     growths[static_cast<size_t>(range)] = growth;
   });

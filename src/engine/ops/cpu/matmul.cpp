@@ -257,7 +257,6 @@ bool multiply_tiles(const MatrixView<const T>& a, const MatrixView<const T>& b, 
 template <class T, class C>
 void matmul(const MatrixView<const T>& a, const MatrixView<const T>& b, const MatrixView<C>& c, bool accumulate) {
   CHECK(c.col_stride == 1 && a.cols == b.rows && a.rows == c.rows && b.cols == c.cols);
-  CHECK(cpu_ops<T>().has_blocks || !(a.in_blocks || b.in_blocks));
   if (c.rows == 0 || c.cols == 0) return;
   if (a.cols == 0) {  // a sum of nothing
     for (int64_t r = 0; r < c.rows && !accumulate; ++r) std::fill_n(c.data + r * c.row_stride, c.cols, C{});
@@ -267,6 +266,7 @@ void matmul(const MatrixView<const T>& a, const MatrixView<const T>& b, const Ma
     if (has_bf16_pairs() && !(accumulate && std::is_same_v<C, bf16>)) return multiply_bf16<C>(a, b, c, accumulate);
   if constexpr (std::is_same_v<T, float>)
     if (!float_product_instructions().empty()) return multiply_float(a, b, c, accumulate);
+  CHECK(!a.in_blocks && !b.in_blocks);
   if (multiply_tiles(a, b, c, accumulate)) return;
   if constexpr (!std::is_same_v<T, float>)
     matmul_widened(a, b, c, accumulate);
