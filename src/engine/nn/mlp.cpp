@@ -118,7 +118,7 @@ void Mlp<T>::backward(const Pass<T>& pass, const SharedBuffers& shared, const T*
   if (is_fused) {
     Epilogue<T> activation;
     (is_gated ? activation.swiglu_input : activation.gelu_input) = pass.at(buffers_.up_values);
-    // A bias adds up the columns of dup, as it does those of an ordinary matrix.
+    // The gradient of a bias adds up the columns of dup, which has to be row-major for that.
     activation.to_blocks = dup.in_blocks = has_blocks(pass) && up_.bias(pass) == nullptr;
     down_.backward_through(pass, inner, doutput, activation, dup);
   } else {

@@ -20,8 +20,8 @@ struct Plan : RankShape {
   ParameterTable& parameters;
 };
 
-// For each weight whose gradient was made by operations that find it: Σ of the squares of its elements, by the weight's
-// offset.
+// Σ of the squares of a weight's gradient, by the weight's offset, where the operations that made the gradient found
+// it.
 class GradientSquares {
  public:
   void note(int64_t offset, double squares) { by_offset_[offset] = squares; }
@@ -122,7 +122,7 @@ struct Pass {
     else
       ops.matmul_wide(transposed(dy), x, to, adds);
   }
-  // As embedding_backward, for the table at `offset`, whose squares are noted where they were known before.
+  // embedding_backward on the table at `offset`. Updates the sum of squares if it was known before.
   void add_embedding_gradient(const EmbeddingShape& shape, const int32_t* tokens, const T* dy, int64_t offset) const {
     const std::optional<double> before = unit.squares == nullptr ? std::nullopt : unit.squares->of(offset);
     if (!before || ops.embedding_backward_squares == nullptr) {
@@ -130,7 +130,8 @@ struct Pass {
       return ops.embedding_backward(shape, tokens, dy, gradient(offset));
     }
     const double after = *before + ops.embedding_backward_squares(shape, tokens, dy, gradient(offset));
-    constexpr double k_cancelled = 1e-3;  // the rounding of `before`, in float, would show in what is left
+    // Squares are partly added up in float: where less than this share is left, their rounding errors would show.
+    constexpr double k_cancelled = 1e-3;
     if (after > k_cancelled * *before)
       unit.squares->note(offset, after);
     else

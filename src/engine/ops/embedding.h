@@ -19,7 +19,7 @@ struct EmbeddingOps {
   // dtable[tokens[r]] += dy[r], in the order of the rows; rows with a token below 0 are left out.
   void (*embedding_backward)(const EmbeddingShape&, const int32_t* tokens, const T* dy, Accum<T>* dtable);
   // The same; returns by how much Σ dtable² grows, added up in an order that depends on the number of threads alone.
-  // Null: nobody asks for it here.
+  // Null: the norm reads the gradient again.
   double (*embedding_backward_squares)(const EmbeddingShape&, const int32_t* tokens, const T* dy,
                                        Accum<T>* dtable) = nullptr;
 };

@@ -10,9 +10,9 @@
 namespace tprimat::engine {
 
 // A matrix in memory: element (r, c) is at data[r·row_stride + c·col_stride]; one of the strides is 1.
-// In blocks, which only products around a fused activation read and write (MatmulOps::has_blocks), a matrix of
-// rows×cols lies as one of rows/32 × cols/32 squares without gaps, each row-major; 32 divides both. Its strides are
-// what they would be without that: of 32 rows, the first element is where it is in an ordinary matrix.
+// In blocks, which only operations on a fused activation use (MatmulOps::has_blocks), a matrix lies as row-major blocks
+// of 32×32 elements, one row of blocks after the other, without gaps; 32 divides rows and cols. The strides are those
+// of the ordinary matrix; the first of every 32 rows begins where it would begin there.
 inline constexpr int64_t k_block_side = 32;
 template <class T>
 struct MatrixView {
@@ -50,7 +50,8 @@ struct Epilogue {
   T* swiglu = nullptr;            // rows × cols/2: c = [gate, up] = a·b + bias, swiglu = silu(gate) ⊙ up
   // rows × 2·cols, as is c: swiglu_input = [gate, up], c = [dgate, dup]; a·b is the gradient of silu(gate) ⊙ up
   const T* swiglu_input = nullptr;
-  // What an activation makes, or its gradient (`swiglu` or else c), is to lie in blocks; 32 divides its rows.
+  // The activation's output (`swiglu`, or c of a gelu) or the gradient of its input (c) lies in blocks; 32 divides its
+  // rows.
   bool to_blocks = false;
 };
 

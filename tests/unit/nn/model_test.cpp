@@ -221,7 +221,8 @@ TEST_P(WholeModel, FloatAgreesWithDoubleTo1e5) {
   }
 }
 
-// A processor with AMX takes an activation of this width into its products; 32 divides 2·48: it lies in blocks.
+// A processor with AMX takes an activation of this width into its products. It lies in blocks at length 48 only: 32
+// divides 2·48 tokens, but not 2·37.
 TEST_P(WholeModel, Bf16AgreesWithDouble) {
   for (const auto& [length, has_bias] : {std::pair(37, false), {48, false}, {48, true}}) {
     ModelSpec model = tiny_model(GetParam());

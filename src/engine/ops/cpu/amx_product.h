@@ -6,9 +6,9 @@
 
 namespace tprimat::engine {
 
-// Rows that are multiplied as they lie, if a share of them is whole steps. Blocks are the panels that packing would
-// make. Of other rows, there are whole panels, those of an aligned matrix straddle no cache lines, and they do not
-// share a few sets of the first-level cache, as rows a multiple of 2 KB apart do, so that it could not hold them.
+// Whether rows are multiplied as they lie, if a share of them is whole steps. Rows in blocks are: they are the panels
+// that packing would make. Other rows have to fill whole panels and straddle no cache lines, and not be a multiple of
+// 2 KB apart: such rows share a few sets of the first-level cache, which then could not hold them.
 inline bool can_stay_in_rows(const Bf16Lines& left) {
   constexpr int64_t k_line = 64 / sizeof(bf16), k_alike = 2048 / static_cast<int64_t>(sizeof(bf16));
   if (left.in_blocks) return left.step == 1;

@@ -205,7 +205,7 @@ class ActivationSums {
  protected:
   ActivationSums(const Bf16Share<bf16>& share, const Epilogue<bf16>& epilogue, int64_t width)
       : share_(share), epilogue_(epilogue), width_(width), streams_(streams(share)) {}
-  // In what the activation makes, or its gradient.
+  // In the activation's output, or in the gradient of its input.
   int64_t place(const BlockRow& of, int64_t row_stride) const {
     return place_of(of, {epilogue_.to_blocks, row_stride});
   }
@@ -361,11 +361,12 @@ class SwigluGradientSums : public ActivationSums {
   };
 };
 
-// Up to 32 rows of an activation, again from what its product kept of them, to where the first of them lies.
+// Up to 32 rows of an activation.
 struct KeptRows {
   int64_t count, width;
   bool to_blocks;
 };
+// Computes them again from what their product kept; y: where the first of them begins.
 TPRIMAT_AVX512_BF16 inline void swiglu_of_kept(const KeptRows& rows, const bf16* kept, bf16* y) {
   for (int64_t col = 0; col < rows.width; col += k_panel_lines)
     for (int64_t r = 0; r < rows.count; ++r) {

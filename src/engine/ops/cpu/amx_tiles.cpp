@@ -98,7 +98,7 @@ TPRIMAT_AVX512_BF16 void pack_from_rows(const Bf16Lines& from, const PackedStep&
         return i < step.elements ? _mm512_maskz_loadu_epi16(present, at) : _mm512_setzero_si512();
       });
 }
-// A block is what a step takes.
+// A block holds what one step packs: 32 elements of k of 32 lines.
 TPRIMAT_AVX512_BF16 void pack_from_block(const Bf16Lines& from, const PackedStep& step) {
   const bf16* const first = from.data + step.element * from.step + step.line * amx::k_step;
   pack_across_lines(

@@ -47,7 +47,7 @@ inline float exponentiate(float* row, int64_t count, float largest, const float*
   });
 }
 
-// Of a row that a second-level cache of 1 MB holds beside the one before it.
+// The longest row that is prefetched: a second-level cache of 1 MB holds it beside the one before it.
 constexpr int64_t k_longest_fetched = 64 * 1024;
 
 template <class T>

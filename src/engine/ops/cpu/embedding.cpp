@@ -24,7 +24,7 @@ void backward(const EmbeddingShape& shape, const int32_t* tokens, const T* dy, A
   });
 }
 
-// In double: terms that nearly cancel leave what is right.
+// In double, by (sum − before)·(sum + before): a difference of squares would lose digits where they nearly cancel.
 template <class T>
 double backward_squares(const EmbeddingShape& shape, const int32_t* tokens, const T* dy, Accum<T>* dtable) {
   std::vector<double> growths(static_cast<size_t>(thread_count()));
