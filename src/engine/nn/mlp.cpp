@@ -44,16 +44,11 @@ bool Mlp<T>::fuses_activation(const Pass<T>& pass) const {
   return multiple > 0 && width_ % multiple == 0 && !rounds_to_fp8_;
 }
 
-// Whether what the activation makes lies in blocks (MatrixView).
-template <class T>
-bool Mlp<T>::has_blocks(const Pass<T>& pass) const {
-  return fuses_activation(pass) && pass.ops.has_blocks && rows_ % k_block_side == 0;
-}
-
+// What the activation makes, in blocks (MatrixView) where it can.
 template <class T>
 MatrixView<T> Mlp<T>::inner(const Pass<T>& pass) const {
   MatrixView<T> inner = matrix(pass.at(buffers_.inner), rows_, width_);
-  inner.in_blocks = has_blocks(pass);
+  inner.in_blocks = fuses_activation(pass) && pass.ops.has_blocks && rows_ % k_block_side == 0;
   return inner;
 }
 
@@ -119,7 +114,7 @@ void Mlp<T>::backward(const Pass<T>& pass, const SharedBuffers& shared, const T*
     Epilogue<T> activation;
     (is_gated ? activation.swiglu_input : activation.gelu_input) = pass.at(buffers_.up_values);
     // The gradient of a bias adds up the columns of dup, which has to be row-major for that.
-    activation.to_blocks = dup.in_blocks = has_blocks(pass) && up_.bias(pass) == nullptr;
+    activation.to_blocks = dup.in_blocks = inner.in_blocks && up_.bias(pass) == nullptr;
     down_.backward_through(pass, inner, doutput, activation, dup);
   } else {
     down_.backward(pass, inner, doutput, dinner);

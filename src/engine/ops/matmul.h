@@ -13,7 +13,6 @@ namespace tprimat::engine {
 // In blocks, which only operations on a fused activation use (MatmulOps::has_blocks), a matrix lies as row-major blocks
 // of 32×32 elements, one row of blocks after the other, without gaps; 32 divides rows and cols. The strides are those
 // of the ordinary matrix; the first of every 32 rows begins where it would begin there.
-inline constexpr int64_t k_block_side = 32;
 template <class T>
 struct MatrixView {
   T* data;
@@ -23,6 +22,7 @@ struct MatrixView {
   int64_t col_stride;
   bool in_blocks = false;
 };
+inline constexpr int64_t k_block_side = 32;
 
 // Row-major rows×cols without gaps.
 template <class T>

@@ -83,19 +83,11 @@ class AlignedNumbers {
   int64_t count_;
 };
 
-// What lies in blocks, row by row; and the other way round.
+// Where the elements of a matrix lie in blocks.
 struct BlockOrder {
   int64_t rows, cols;
   int64_t place(int64_t r, int64_t c) const {
     return (r - r % k_block_side) * cols + (c - c % k_block_side + r % k_block_side) * k_block_side + c % k_block_side;
-  }
-  template <class N>
-  std::vector<N> rows_of(const std::vector<N>& blocks) const {
-    std::vector<N> result(blocks.size());
-    for (int64_t r = 0; r < rows; ++r)
-      for (int64_t c = 0; c < cols; ++c)
-        result[static_cast<size_t>(r * cols + c)] = blocks[static_cast<size_t>(place(r, c))];
-    return result;
   }
   template <class N>
   std::vector<N> blocks_of(const std::vector<N>& matrix) const {
@@ -139,14 +131,13 @@ void expect_activation_in_products(Activation activation, const MlpSizes& s, boo
   expect_close(widened(inner_t), inner, 3 * tolerance_of<T>());
   expect_close(widened(dup_t), dup, 3 * tolerance_of<T>());
   if (!cpu_ops<T>().has_blocks || s.rows % k_block_side != 0) return;
-  const auto [inner_blocks, dup_blocks, kept_again] = run_fast(true);
-  const BlockOrder order{s.rows, s.width};
-  EXPECT_EQ(widened(order.rows_of(inner_blocks)), widened(inner_t));
-  EXPECT_EQ(widened(BlockOrder{s.rows, outputs}.rows_of(dup_blocks)), widened(dup_t));
+  const auto [inner_blocks, dup_blocks, kept_blocks] = run_fast(true);
+  EXPECT_EQ(widened(inner_blocks), widened(BlockOrder{s.rows, s.width}.blocks_of(inner_t)));
+  EXPECT_EQ(widened(dup_blocks), widened(BlockOrder{s.rows, outputs}.blocks_of(dup_t)));
   std::vector<T> again(inner_t.size());
   MatrixView<T> view = matrix(again.data(), s.rows, s.width);
   view.in_blocks = true;
-  cpu_ops<T>().activate_kept(is_gated, kept_again.data(), view);
+  cpu_ops<T>().activate_kept(is_gated, kept_blocks.data(), view);
   EXPECT_EQ(widened(again), widened(inner_blocks));
 }
 

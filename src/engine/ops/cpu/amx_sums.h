@@ -181,21 +181,24 @@ class PlainSums {
 
 // What the backward pass of an activation needs lies in blocks as the sums do, without gaps: for 32 rows one block of
 // 32 columns after the other, of these row by row. The place of the block's row r in a matrix of `width` columns.
-inline int64_t kept_place(const Bf16Share<bf16>& share, int64_t width, int64_t row, int64_t col, int64_t r) {
-  return row * width + col * rows_in_block(share, row) + r * k_panel_lines;
-}
-
-// Row r of the block of a matrix whose first element is (row, col).
 struct BlockRow {
   int64_t row, col, r;
 };
-// How a matrix lies: in blocks (MatrixView), or row by row.
+// `rows`: of that block.
+inline int64_t place_in_blocks(const BlockRow& of, int64_t rows, int64_t width) {
+  return of.row * width + of.col * rows + of.r * k_panel_lines;
+}
+inline int64_t kept_place(const Bf16Share<bf16>& share, int64_t width, int64_t row, int64_t col, int64_t r) {
+  return place_in_blocks({row, col, r}, rows_in_block(share, row), width);
+}
+
+// How a matrix lies: in whole blocks (MatrixView), or row by row.
 struct Layout {
   bool in_blocks;
   int64_t row_stride;
 };
 inline int64_t place_of(const BlockRow& of, const Layout& layout) {
-  if (layout.in_blocks) return of.row * layout.row_stride + (of.col + of.r) * k_panel_lines;
+  if (layout.in_blocks) return place_in_blocks(of, k_panel_lines, layout.row_stride);
   return (of.row + of.r) * layout.row_stride + of.col;
 }
 
@@ -370,7 +373,7 @@ struct KeptRows {
 TPRIMAT_AVX512_BF16 inline void swiglu_of_kept(const KeptRows& rows, const bf16* kept, bf16* y) {
   for (int64_t col = 0; col < rows.width; col += k_panel_lines)
     for (int64_t r = 0; r < rows.count; ++r) {
-      const bf16* const lines = kept + 2 * (col * rows.count + r * k_panel_lines);
+      const bf16* const lines = kept + 2 * place_in_blocks({0, col, r}, rows.count, rows.width);
       const __m512i gate = _mm512_loadu_si512(lines), up = _mm512_loadu_si512(lines + k_panel_lines);
       store_line(y + place_of({0, col, r}, {rows.to_blocks, rows.width}), ~__mmask32{0}, swiglu_line(gate, up), false);
     }
@@ -379,7 +382,7 @@ TPRIMAT_AVX512_BF16 inline void gelu_of_kept(const KeptRows& rows, const bf16* k
   for (int64_t col = 0; col < rows.width; col += k_panel_lines)
     for (int64_t r = 0; r < rows.count; ++r)
       store_line(y + place_of({0, col, r}, {rows.to_blocks, rows.width}), ~__mmask32{0},
-                 gelu_line(_mm512_loadu_si512(kept + col * rows.count + r * k_panel_lines)), false);
+                 gelu_line(_mm512_loadu_si512(kept + place_in_blocks({0, col, r}, rows.count, rows.width))), false);
 }
 
 #undef TPRIMAT_FINISH_ROW

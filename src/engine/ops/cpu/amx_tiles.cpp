@@ -7,6 +7,7 @@
 #include "ops/cpu/amx_instructions.h"
 #include "ops/cpu/instruction_sets.h"
 #include "ops/cpu/transpose16.h"
+#include "ops/matmul.h"
 
 #if TPRIMAT_HAS_AVX512_BF16
 #include <cpuid.h>
@@ -55,7 +56,6 @@ struct PackedStep {
 
 // A line's elements lie side by side.
 TPRIMAT_AVX512_BF16 void pack_along_lines(const Bf16Lines& from, const PackedStep& step) {
-  CHECK(!from.in_blocks);
   const __mmask32 present = first_lanes(step.elements);
   for (int64_t group = 0; group < 2; ++group) {
     const int64_t lines = step.lines - group * k_tile_lines;
@@ -130,6 +130,8 @@ namespace amx {
 
 // In the order of memory, so that it is read in long runs.
 void pack_panels(Side side, const Bf16Lines& from, const Bf16Part& part, bf16* panels, const PackShare& share) {
+  static_assert(k_panel_lines == k_block_side && k_step == k_block_side);
+  CHECK(!from.in_blocks || from.step != 1);
   const int64_t panel_total = panel_count(part.count), steps = step_count(part.length);
   const auto pack_step = [&](int64_t panel, int64_t step) {
     const int64_t line = part.line + panel * k_panel_lines, element = step * k_step;
