@@ -79,46 +79,57 @@ double rate_of(engine::Product& product, const engine::ProductShape& shape) {
   return shape.flops() / seconds_since(start);
 }
 
+double mean(const std::vector<double>& values) {
+  return values.empty() ? 0 : std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
 // The shapes that the probe tries, each by oneDNN and by our own product, in turns between the operations of a step.
-// The faster one of each time is what the machine gives at these moments, whoever else uses it.
+// The faster one of each time is what the machine gives at these moments, whoever else uses it. The peak of a round is
+// the mean of the shape that is the fastest one over all rounds: the largest of the means of a few samples would be
+// that of the luckiest shape.
 class PeakBetween {
  public:
   PeakBetween(const GemmPeak& peak, engine::Engine& engine) : engine_(engine) {
     for (const GemmRate& each : peak.shapes) {
-      Contest contest{{each.name, each.pass, each.m, each.n, each.k}, {}, {}};
+      Contest contest{{each.name, each.pass, each.m, each.n, each.k}, {}, {}, {}};
       contest.products.push_back(engine::make_product(contest.shape, peak.precision));
       if (auto own = engine::make_own_product(contest.shape, peak.precision))
         contest.products.push_back(std::move(own));
       contests_.push_back(std::move(contest));
     }
   }
-  // Of some steps without the products in between, and the mean of those, of the shape with the largest.
-  struct Rates {
-    int64_t steps = 0;
-    double seconds = 0, peak = 0;
+  // Some steps, without the products in between.
+  struct Steps {
+    int64_t count = 0;
+    double seconds = 0;
   };
-  Rates measure(int64_t first_step, const engine::TokenSource& tokens) {
+  Steps measure(int64_t first_step, const engine::TokenSource& tokens) {
     constexpr double k_enough_seconds = 1;
     double unmeasured = 0, of_products = 0;
-    Rates rates;
+    Steps steps;
     clock_.call_after_each([&](double took) {
       unmeasured += took;
       if (unmeasured < k_seconds_between) return;
       unmeasured = 0;
       const auto start = SteadyClock::now();
       Contest& contest = contests_[next_++ % contests_.size()];
-      contest.rates.push_back(contest.fastest());
+      contest.samples.push_back(contest.fastest());
       of_products += seconds_since(start);
     });
     engine_.use_clock(&clock_);
     const auto start = SteadyClock::now();
-    while (rates.seconds < k_enough_seconds) {
-      engine_.run_step(first_step + rates.steps++, tokens);
-      rates.seconds = seconds_since(start) - of_products;
+    while (steps.seconds < k_enough_seconds) {
+      engine_.run_step(first_step + steps.count++, tokens);
+      steps.seconds = seconds_since(start) - of_products;
     }
     engine_.use_clock(nullptr);
-    for (Contest& contest : contests_) rates.peak = std::max(rates.peak, contest.take_mean());
-    return rates;
+    for (Contest& contest : contests_) contest.rounds.push_back(mean(std::exchange(contest.samples, {})));
+    return steps;
+  }
+  // Of each round.
+  const std::vector<double>& peaks() const {
+    const auto of_all = [](const Contest& contest) { return mean(contest.rounds); };
+    return std::ranges::max_element(contests_, {}, of_all)->rounds;
   }
   const engine::OpClock& clock() const { return clock_; }  // of all steps so far
 
@@ -128,7 +139,7 @@ class PeakBetween {
   struct Contest {
     engine::ProductShape shape;
     std::vector<std::unique_ptr<engine::Product>> products;
-    std::vector<double> rates;
+    std::vector<double> samples, rounds;  // rates; of this round, and the means of those before
 
     double fastest() {
       double found = 0;
@@ -138,10 +149,6 @@ class PeakBetween {
       }
       return found;
     }
-    double take_mean() {
-      const std::vector<double> taken = std::exchange(rates, {});
-      return taken.empty() ? 0 : std::accumulate(taken.begin(), taken.end(), 0.0) / static_cast<double>(taken.size());
-    }
   };
 
   engine::Engine& engine_;
@@ -149,6 +156,23 @@ class PeakBetween {
   std::vector<Contest> contests_;
   size_t next_ = 0;
 };
+
+// The second MFU of each round, and the operations of all of them.
+void report_same_moments(const PeakBetween& between, const std::vector<PeakBetween::Steps>& rounds, double step_flops) {
+  std::vector<double> shares;
+  PeakBetween::Steps all;
+  double work = 0;  // of the peak's products, had they run all the time
+  fmt::print("of the peak at the same moments:");
+  for (size_t i = 0; i < rounds.size(); ++i) {
+    const double peak = between.peaks()[i], flops = step_flops * static_cast<double>(rounds[i].count);
+    all.count += rounds[i].count, all.seconds += rounds[i].seconds, work += rounds[i].seconds * peak;
+    shares.push_back(flops / rounds[i].seconds / peak);
+    fmt::print(" {:.3f} of {:.0f}", shares.back(), peak / 1e9);
+  }
+  fmt::print(
+      " GFLOP/s, median {:.3f}\n{}", median(shares),
+      engine::render_op_report(engine::make_op_report(between.clock(), all.count, all.seconds, work / all.seconds)));
+}
 
 void run(int rounds, const TrainSpec& spec) {
   const Precision precision = spec.precision;
@@ -159,32 +183,26 @@ void run(int rounds, const TrainSpec& spec) {
   int64_t step = 1;
   step_seconds(*engine, step++, *tokens);
 
-  std::vector<double> peaks, rates, ratios, same;
+  std::vector<double> peaks, rates, ratios;
   std::optional<PeakBetween> between;
-  int64_t steps_between = 0;
-  double seconds_between = 0, work_between = 0;  // work: of the peak's products, had they run all the time
-  fmt::print("round  peak GFLOP/s  step s  tokens/s  GFLOP/s    MFU   MFU of the peak at the same moments\n");
+  std::vector<PeakBetween::Steps> steps_between;
+  fmt::print("round  peak GFLOP/s  step s  tokens/s  GFLOP/s    MFU\n");
   for (int round = 0; round < rounds; ++round) {
     const GemmPeak peak = *engine::measure_gemm_peak(precision, engine::thread_count());
     double seconds = 1e30;
     for (int i = 0; i < 3; ++i) seconds = std::min(seconds, step_seconds(*engine, step++, *tokens));
     if (!between) between.emplace(peak, *engine);
-    const PeakBetween::Rates now = between->measure(step, *tokens);
-    step += now.steps, steps_between += now.steps;
-    seconds_between += now.seconds, work_between += now.seconds * now.peak;
+    steps_between.push_back(between->measure(step, *tokens));
+    step += steps_between.back().count;
     peaks.push_back(peak.flops_per_second), rates.push_back(flops / seconds);
-    ratios.push_back(rates.back() / peaks.back()),
-        same.push_back(flops * static_cast<double>(now.steps) / now.seconds / now.peak);
-    fmt::print("{:5}  {:12.1f}  {:6.3f}  {:8.1f}  {:7.1f}  {:.3f}   {:.3f} of {:.1f} GFLOP/s\n", round + 1,
-               peaks.back() / 1e9, seconds, static_cast<double>(spec.tokens_per_step()) / seconds, rates.back() / 1e9,
-               ratios.back(), same.back(), now.peak / 1e9);
+    ratios.push_back(rates.back() / peaks.back());
+    fmt::print("{:5}  {:12.1f}  {:6.3f}  {:8.1f}  {:7.1f}  {:.3f}\n", round + 1, peaks.back() / 1e9, seconds,
+               static_cast<double>(spec.tokens_per_step()) / seconds, rates.back() / 1e9, ratios.back());
   }
-  fmt::print("median of {} rounds, {}, {} threads: peak {:.1f} GFLOP/s, training {:.1f} GFLOP/s, MFU (full) {:.3f}, ",
+  fmt::print("median of {} rounds, {}, {} threads: peak {:.1f} GFLOP/s, training {:.1f} GFLOP/s, MFU (full) {:.3f}\n",
              rounds, enum_name(precision), engine::thread_count(), median(peaks) / 1e9, median(rates) / 1e9,
              median(ratios));
-  fmt::print("of the peak at the same moments {:.3f}\n{}", median(same),
-             engine::render_op_report(engine::make_op_report(between->clock(), steps_between, seconds_between,
-                                                             work_between / seconds_between)));
+  report_same_moments(*between, steps_between, flops);
 }
 
 }  // namespace
