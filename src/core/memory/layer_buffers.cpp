@@ -140,18 +140,21 @@ int64_t chunk_rows(int64_t tokens, int64_t vocab, int64_t max_logits) {
 
 // Rows of logits, and the gradients that lie over them, begin at multiples of 256 bytes whatever the vocabulary: the
 // most that matrix libraries ask for, and whole cache lines. Otherwise GPT-2's 50257 would misalign three of four rows
-// for the 16-byte loads of GPUs.
-int64_t logit_stride(int64_t vocabulary) {
-  constexpr int64_t k_aligned = 64;  // elements
-  return (vocabulary + k_aligned - 1) / k_aligned * k_aligned;
+// for the 16-byte loads of GPUs. On a processor they lie one cache line further apart where that is a multiple of 2 KB:
+// such rows would share a few sets of its caches.
+int64_t logit_stride(int64_t vocabulary, bool is_host) {
+  constexpr int64_t k_aligned = 64, k_alike = 512, k_line = 16;  // logits
+  const int64_t stride = (vocabulary + k_aligned - 1) / k_aligned * k_aligned;
+  return is_host && stride % k_alike == 0 ? stride + k_line : stride;
 }
 
 ClassifierBuffers plan_classifier(const LayerPlan& plan) {
   ClassifierBuffers classifier;
-  const int64_t rows = chunk_rows(std::max<int64_t>(1, plan.shape.tokens()),
-                                  std::max<int64_t>(1, plan.model.vocab_size), plan.shape.max_logits);
+  const int64_t rows =
+      chunk_rows(std::max<int64_t>(1, plan.shape.tokens()), std::max<int64_t>(1, plan.model.vocab_size),
+                 plan.shape.is_host ? k_max_logits_on_cpu : k_max_logits_on_gpu);
   classifier.rows = rows;
-  classifier.stride = logit_stride(local_vocabulary(plan.model, plan.shape.sharing).count);
+  classifier.stride = logit_stride(local_vocabulary(plan.model, plan.shape.sharing).count, plan.shape.is_host);
   const auto sums = [&](int64_t count) { return plan.workspace.reserve<Sum>(Component::logits, count); };
   classifier.logits = sums(rows * classifier.stride);
   classifier.losses = sums(rows);

@@ -17,7 +17,7 @@ RankShape rank_shape(const TrainSpec& spec, const RankPlace& place, const Traini
           spec.recompute,
           spec.precision == Precision::fp8,
           device.has_fp8_units,
-          device.is_host ? k_max_logits_on_cpu : k_max_logits_on_gpu};
+          device.is_host};
 }
 
 LocalHeads::LocalHeads(const ModelSpec& model, const Sharing& sharing)

@@ -31,8 +31,8 @@ struct BatchShape {
   int64_t tokens() const { return sequences * local_length; }
 };
 
-// Each chunk's product adds to the whole gradient of the head, so a few large chunks move less memory than many; on a
-// GPU the products would be small for its multiprocessors besides.
+// Logits of the whole vocabulary that exist at a time. Each chunk's product adds to the whole gradient of the head, so
+// a few large chunks move less memory than many; on a GPU the products would be small for its multiprocessors besides.
 inline constexpr int64_t k_max_logits_on_cpu = int64_t{112} << 20, k_max_logits_on_gpu = int64_t{512} << 20;
 
 // The work of one rank.
@@ -40,9 +40,9 @@ struct RankShape {
   BatchShape batch;
   Sharing sharing;
   Recompute recompute = Recompute::none;
-  bool rounds_to_fp8 = false;                // inputs of the blocks' products
-  bool has_fp8_units = false;                // the device multiplies such numbers itself
-  int64_t max_logits = k_max_logits_on_cpu;  // of the whole vocabulary, that exist at a time
+  bool rounds_to_fp8 = false;  // inputs of the blocks' products
+  bool has_fp8_units = false;  // the device multiplies such numbers itself
+  bool is_host = true;         // the device is the processor
 
   int64_t tokens() const { return batch.tokens(); }
   // Rows of the residual stream that live here.
