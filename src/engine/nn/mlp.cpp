@@ -44,6 +44,12 @@ bool Mlp<T>::fuses_activation(const Pass<T>& pass) const {
   return multiple > 0 && width_ % multiple == 0 && !rounds_to_fp8_;
 }
 
+// Whether fused products keep slopes: nothing makes the activation again of what they keep.
+template <class T>
+bool Mlp<T>::keeps_slopes(const Pass<T>& pass) const {
+  return inner_is_kept_ && pass.ops.keeps_slopes;
+}
+
 // What the activation makes, in blocks (MatrixView) where it can.
 template <class T>
 MatrixView<T> Mlp<T>::inner(const Pass<T>& pass) const {
@@ -86,12 +92,14 @@ void Mlp<T>::forward(const Pass<T>& pass, const T* x, T* y) const {
   T* const up = pass.at(buffers_.up_values);
   const MatrixView<T> inner = this->inner(pass);
   const auto input = matrix(x, rows_, up_.inputs());
-  const bool is_gated = kind_ == MlpKind::swiglu;
+  const bool is_gated = kind_ == MlpKind::swiglu, slopes = keeps_slopes(pass);
   if (fuses_activation(pass)) {
     if (is_gated)
-      up_.forward_through(pass, input, {.swiglu = inner.data, .to_blocks = inner.in_blocks}, up);
+      up_.forward_through(pass, input, {.swiglu = inner.data, .keeps_slopes = slopes, .to_blocks = inner.in_blocks},
+                          up);
     else
-      up_.forward_through(pass, input, {.before_gelu = up, .to_blocks = inner.in_blocks}, inner.data);
+      up_.forward_through(pass, input, {.before_gelu = up, .keeps_slopes = slopes, .to_blocks = inner.in_blocks},
+                          inner.data);
   } else {
     if (is_gated)
       up_.forward_with_bias(pass, input, up);
@@ -114,6 +122,7 @@ void Mlp<T>::backward(const Pass<T>& pass, const SharedBuffers& shared, const T*
     Epilogue<T> activation;
     (is_gated ? activation.swiglu_input : activation.gelu_input) = pass.at(buffers_.up_values);
     // The gradient of a bias adds up the columns of dup, which has to be row-major for that.
+    activation.keeps_slopes = keeps_slopes(pass);
     activation.to_blocks = dup.in_blocks = inner.in_blocks && up_.bias(pass) == nullptr;
     down_.backward_through(pass, inner, doutput, activation, dup);
   } else {

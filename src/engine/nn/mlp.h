@@ -20,6 +20,7 @@ class Mlp {
 
  private:
   bool fuses_activation(const Pass<T>& pass) const;
+  bool keeps_slopes(const Pass<T>& pass) const;
   MatrixView<T> inner(const Pass<T>& pass) const;
   const T* bias_to_come(const Pass<T>& pass) const;
   void activate(const Pass<T>& pass) const;

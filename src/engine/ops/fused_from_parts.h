@@ -10,7 +10,7 @@ template <class T, class Ops>
 void matmul_fused_from_parts(const Ops& ops, const MatrixView<const T>& a, const MatrixView<const T>& b,
                              const Epilogue<T>& e, const MatrixView<T>& c) {
   CHECK(e.gelu_input == nullptr || (e.bias == nullptr && e.before_gelu == nullptr));
-  CHECK(e.swiglu == nullptr && e.swiglu_input == nullptr && !e.to_blocks);
+  CHECK(e.swiglu == nullptr && e.swiglu_input == nullptr && !e.to_blocks && !e.keeps_slopes);
   CHECK(c.col_stride == 1 && (c.row_stride == c.cols || c.rows <= 1));
   const MatrixView<T> sum = e.before_gelu != nullptr ? matrix(e.before_gelu, c.rows, c.cols) : c;
   ops.matmul(a, b, sum, false);

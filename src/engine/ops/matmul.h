@@ -50,6 +50,9 @@ struct Epilogue {
   T* swiglu = nullptr;            // rows × cols/2: c = [gate, up] = a·b + bias, swiglu = silu(gate) ⊙ up
   // rows × 2·cols, as is c: swiglu_input = [gate, up], c = [dgate, dup]; a·b is the gradient of silu(gate) ⊙ up
   const T* swiglu_input = nullptr;
+  // What is kept for the backward product, in before_gelu or in the c of a swiglu, is what the gradient is multiplied
+  // by: gelu' there, [silu'(gate) ⊙ up, silu(gate)] here. gelu_input and swiglu_input then are these.
+  bool keeps_slopes = false;
   // The activation's output (`swiglu`, or c of a gelu) or the gradient of its input (c) lies in blocks; 32 divides its
   // rows.
   bool to_blocks = false;
@@ -82,6 +85,9 @@ struct MatmulOps {
   // gelu only, a processor with AMX both, in bf16. Otherwise a processor adds the bias in the same pass over memory as
   // the gelu, which costs no further pass and one rounding less than adding it in the product.
   int64_t fused_gelu_multiple = 0, fused_swiglu_multiple = 0;
+  // Whether fused products may keep slopes, which spares the backward one the exponentials; the activation cannot be
+  // made of them again.
+  bool keeps_slopes = false;
   // y: the activation again from what a fused forward product kept, where that is in an order of the device's own;
   // null: it is a matrix as others, with its bias.
   void (*activate_kept)(bool is_gated, const T* kept, const MatrixView<T>& y) = nullptr;

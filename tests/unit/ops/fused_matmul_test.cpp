@@ -110,28 +110,37 @@ void expect_activation_in_products(Activation activation, const MlpSizes& s, boo
   for (auto* const weights : {&up, &down})
     for (double& w : *weights) w /= std::sqrt(static_cast<double>(s.hidden));
   up = rounded<T>(up), down = rounded<T>(down);
-  const auto run = [&]<class N>(const auto& matmul_fused, bool to_blocks, const std::vector<N>& x_n,
+  struct Keeping {
+    bool in_blocks = false, slopes = false;
+  };
+  const auto run = [&]<class N>(const auto& matmul_fused, const Keeping& keeping, const std::vector<N>& x_n,
                                 const std::vector<N>& dy_n, const std::vector<N>& bias_n, const std::vector<N>& up_n,
                                 const std::vector<N>& down_n) {
     AlignedNumbers<N> kept(s.rows * outputs), inner(s.rows * s.width), dup(s.rows * outputs);
     auto [forward, backward] = epilogues(activation, has_bias ? bias_n.data() : nullptr, kept.data(), inner.data());
-    forward.to_blocks = backward.to_blocks = to_blocks;
+    forward.to_blocks = backward.to_blocks = keeping.in_blocks;
+    forward.keeps_slopes = backward.keeps_slopes = keeping.slopes;
     matmul_fused(as_input(x_n, s.rows, s.hidden), transposed(as_input(up_n, outputs, s.hidden)), forward,
                  matrix(is_gated ? kept.data() : inner.data(), s.rows, outputs));
     matmul_fused(as_input(dy_n, s.rows, s.hidden), as_input(down_n, s.hidden, s.width), backward,
                  matrix(dup.data(), s.rows, outputs));
     return std::tuple(inner.values(), dup.values(), kept.values());
   };
-  const auto run_fast = [&](bool to_blocks) {
-    return run(cpu_ops<T>().matmul_fused, to_blocks, narrowed<T>(x), narrowed<T>(dy), narrowed<T>(bias),
-               narrowed<T>(up), narrowed<T>(down));
+  const auto run_fast = [&](const Keeping& keeping) {
+    return run(cpu_ops<T>().matmul_fused, keeping, narrowed<T>(x), narrowed<T>(dy), narrowed<T>(bias), narrowed<T>(up),
+               narrowed<T>(down));
   };
-  const auto [inner, dup, kept] = run(reference::matmul_fused<double>, false, x, dy, bias, up, down);
-  const auto [inner_t, dup_t, kept_t] = run_fast(false);
+  const auto [inner, dup, kept] = run(reference::matmul_fused<double>, Keeping{}, x, dy, bias, up, down);
+  const auto [inner_t, dup_t, kept_t] = run_fast({});
   expect_close(widened(inner_t), inner, 3 * tolerance_of<T>());
   expect_close(widened(dup_t), dup, 3 * tolerance_of<T>());
+  if (cpu_ops<T>().keeps_slopes) {
+    const auto [inner_too, dup_of_slopes, slopes] = run_fast({.slopes = true});
+    EXPECT_EQ(widened(inner_too), widened(inner_t));
+    expect_close(widened(dup_of_slopes), dup, 3 * tolerance_of<T>());
+  }
   if (!cpu_ops<T>().has_blocks || s.rows % k_block_side != 0) return;
-  const auto [inner_blocks, dup_blocks, kept_blocks] = run_fast(true);
+  const auto [inner_blocks, dup_blocks, kept_blocks] = run_fast({.in_blocks = true});
   EXPECT_EQ(widened(inner_blocks), widened(BlockOrder{s.rows, s.width}.blocks_of(inner_t)));
   EXPECT_EQ(widened(dup_blocks), widened(BlockOrder{s.rows, outputs}.blocks_of(dup_t)));
   std::vector<T> again(inner_t.size());

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <type_traits>
 
+#include "ops/cpu/amx_activations.h"
 #include "ops/cpu/amx_tiles.h"
 #include "ops/cpu/bf16_share.h"
 #include "ops/cpu/bf16_vectors.h"
@@ -45,14 +46,6 @@ inline bool starts_line(const void* memory) { return reinterpret_cast<uintptr_t>
 inline __mmask16 low_half(__mmask32 lanes) { return static_cast<__mmask16>(lanes); }
 inline __mmask16 high_half(__mmask32 lanes) { return static_cast<__mmask16>(lanes >> 16); }
 
-TPRIMAT_INLINE_AVX512_BF16 inline __m512i narrow_both(__m512 low, __m512 high) {
-  return reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(high, low));
-}
-TPRIMAT_INLINE_AVX512_BF16 inline __m512 widen_low(__m512i values) { return widen(_mm512_castsi512_si256(values)); }
-TPRIMAT_INLINE_AVX512_BF16 inline __m512 widen_high(__m512i values) {
-  return widen(_mm512_extracti64x4_epi64(values, 1));
-}
-
 TPRIMAT_INLINE_AVX512_BF16 inline void store_line(bf16* to, __mmask32 present, __m512i values, bool streams) {
   if (streams && present == ~__mmask32{0} && starts_line(to))
     _mm512_stream_si512(reinterpret_cast<__m512i*>(to), values);
@@ -91,38 +84,6 @@ TPRIMAT_INLINE_AVX512_BF16 inline void visit_sums(const Bf16Share<C>& share, con
 }
 #define TPRIMAT_FINISH_ROW \
   [&](int64_t r, __mmask32 present, __m512 low, __m512 high) __attribute__((always_inline)) TPRIMAT_AVX512_BF16
-
-// s = 1/(1 + e^−z) and 1 − s, which loses nothing where s is close to 1, with a relative error of 7e-5, a thirtieth of
-// bf16's: 2^x = 2^⌊x⌋·p(x − ⌊x⌋), and p of degree 4 interpolates 2^r at Chebyshev's nodes in [0, 1].
-struct SigmoidParts {
-  TPRIMAT_INLINE_AVX512_BF16 explicit SigmoidParts(__m512 z) {
-    constexpr int k_above_floor = 0x09;
-    const __m512 x = _mm512_min_ps(_mm512_set1_ps(126.0f), _mm512_mul_ps(z, _mm512_set1_ps(-k_log2_e)));
-    const __m512 r = _mm512_reduce_ps(x, k_above_floor);
-    __m512 power = _mm512_set1_ps(1.3670309e-2f);
-    for (const float coefficient : {5.1744998e-2f, 0.24160436f, 0.69297292f, 1.0000035f})
-      power = _mm512_fmadd_ps(power, r, _mm512_set1_ps(coefficient));
-    power = _mm512_scalef_ps(power, x);
-    value = _mm512_rcp14_ps(_mm512_add_ps(power, _mm512_set1_ps(1.0f)));
-    rest = _mm512_mul_ps(power, value);
-  }
-  __m512 value, rest;
-};
-
-TPRIMAT_INLINE_AVX512_BF16 inline __m512 silu(__m512 z) { return _mm512_mul_ps(z, SigmoidParts(z).value); }
-// gelu(z) = z·s(2u), 2u = 2√(2/π)·(z + 0.044715·z³); s is the sigmoid.
-TPRIMAT_INLINE_AVX512_BF16 inline __m512 gelu(__m512 z) {
-  const __m512 inner = _mm512_fmadd_ps(_mm512_mul_ps(z, z), _mm512_set1_ps(0.044715f), _mm512_set1_ps(1.0f));
-  return _mm512_mul_ps(z, SigmoidParts(_mm512_mul_ps(_mm512_mul_ps(z, _mm512_set1_ps(1.5957691216f)), inner)).value);
-}
-// Of 32 numbers.
-TPRIMAT_INLINE_AVX512_BF16 inline __m512i swiglu_line(__m512i gate, __m512i up) {
-  return narrow_both(_mm512_mul_ps(silu(widen_low(gate)), widen_low(up)),
-                     _mm512_mul_ps(silu(widen_high(gate)), widen_high(up)));
-}
-TPRIMAT_INLINE_AVX512_BF16 inline __m512i gelu_line(__m512i z) {
-  return narrow_both(gelu(widen_low(z)), gelu(widen_high(z)));
-}
 
 // The bias of 32 columns, where there is one.
 struct Bias {
@@ -222,7 +183,7 @@ class ActivationSums {
   bool streams_;
 };
 
-// before_gelu = sums + bias, c = gelu(before_gelu).
+// before_gelu = sums + bias, or its slope; c = gelu(sums + bias).
 class GeluSums : public ActivationSums {
  public:
   static constexpr bool k_by_turns = false;
@@ -234,13 +195,15 @@ class GeluSums : public ActivationSums {
     visit_sums(
         share_, rows, rows.col, TPRIMAT_FINISH_ROW {
           const __m512i before = bias.add(low, high);
-          store_line(epilogue_.before_gelu + kept_place(share_, width_, rows.row, rows.col, r), present, before, true);
-          store_line(result(rows, r), present, gelu_line(before), streams_);
+          const GeluLine line(before);
+          store_line(epilogue_.before_gelu + kept_place(share_, width_, rows.row, rows.col, r), present,
+                     epilogue_.keeps_slopes ? line.slope() : before, true);
+          store_line(result(rows, r), present, line.value(), streams_);
         });
   }
 };
 
-// c = sums ⊙ gelu'(gelu_input).
+// c = sums ⊙ gelu'(gelu_input), or sums ⊙ gelu_input where that is the slopes.
 class GeluGradientSums : public ActivationSums {
  public:
   static constexpr bool k_by_turns = false;
@@ -250,28 +213,16 @@ class GeluGradientSums : public ActivationSums {
   TPRIMAT_AVX512_BF16 void store(const SumRows& rows) const {
     visit_sums(
         share_, rows, rows.col, TPRIMAT_FINISH_ROW {
-          const __m512i z =
-              _mm512_loadu_si512(epilogue_.gelu_input + kept_place(share_, width_, rows.row, rows.col, r));
-          store_line(result(rows, r), present,
-                     narrow_both(_mm512_mul_ps(low, slope(widen_low(z))), _mm512_mul_ps(high, slope(widen_high(z)))),
-                     streams_);
+          __m512i slopes = _mm512_loadu_si512(epilogue_.gelu_input + kept_place(share_, width_, rows.row, rows.col, r));
+          if (!epilogue_.keeps_slopes) slopes = GeluLine(slopes).slope();
+          store_line(result(rows, r), present, scaled_line(slopes, low, high), streams_);
         });
-  }
-
- private:
-  // d gelu/dz = s + z·s·(1 − s)·2u', 2u' = 2√(2/π)·(1 + 3·0.044715·z²)
-  TPRIMAT_INLINE_AVX512_BF16 static __m512 slope(__m512 z) {
-    const __m512 root = _mm512_set1_ps(1.5957691216f), square = _mm512_mul_ps(z, z);
-    const __m512 inner = _mm512_fmadd_ps(square, _mm512_set1_ps(0.044715f), _mm512_set1_ps(1.0f));
-    const SigmoidParts s(_mm512_mul_ps(_mm512_mul_ps(z, root), inner));
-    const __m512 twice_u = _mm512_fmadd_ps(square, _mm512_set1_ps(3 * 0.044715f * 1.5957691216f), root);
-    return _mm512_mul_ps(s.value, _mm512_fmadd_ps(_mm512_mul_ps(z, s.rest), twice_u, _mm512_set1_ps(1.0f)));
   }
 };
 
-// c = [gate, up] = sums + bias, swiglu = silu(gate)·up. The columns of the sums pass by in turns. The upper rows of a
-// gate and its up are multiplied while the up is stored, the lower ones while the next gate is: the tile unit has as
-// much work beside it in every block whose sums are stored.
+// [gate, up] = sums + bias, swiglu = silu(gate)·up; c = [gate, up], or the slopes of both. The columns of the sums pass
+// by in turns. The upper rows of a gate and its up are multiplied while the up is stored, the lower ones while the next
+// gate is: the tile unit has as much work beside it in every block whose sums are stored.
 class SwigluSums : public ActivationSums {
  public:
   static constexpr bool k_by_turns = true;
@@ -297,14 +248,15 @@ class SwigluSums : public ActivationSums {
  private:
   static constexpr int64_t k_block = k_panel_lines * k_panel_lines;
 
-  // Some rows of a gate or an up to c, whose columns begin at `half` and whose lines lie at `line`, and to `kept`.
+  // Some rows of a gate or an up, whose columns begin at `half`, to `kept`, and to the lines at `line` of c unless the
+  // slopes go there.
   TPRIMAT_INLINE_AVX512_BF16 void keep(const SumRows& rows, int64_t half, int64_t line, bf16* kept) const {
     const int64_t col = inner_column(rows.col);
     const Bias bias(epilogue_.bias, half + col, ~__mmask32{0});
     visit_sums(
         share_, rows, half + col, TPRIMAT_FINISH_ROW {
           const __m512i sums = bias.add(low, high);
-          store_line(share_.c + 2 * kept_place(share_, width_, rows.row, col, r) + line, present, sums, true);
+          if (!epilogue_.keeps_slopes) store_line(kept_line(rows.row, col, r) + line, present, sums, true);
           _mm512_store_si512(kept + r * k_panel_lines, sums);
         });
   }
@@ -312,9 +264,17 @@ class SwigluSums : public ActivationSums {
     for (int64_t r = first; r < std::min(end, pair_.rows); ++r) {
       const __m512i gate = _mm512_load_si512(gates_[turn_] + r * k_panel_lines),
                     up = _mm512_load_si512(ups_ + r * k_panel_lines);
-      store_line(epilogue_.swiglu + place({pair_.row, pair_.col, r}, width_), ~__mmask32{0}, swiglu_line(gate, up),
-                 streams_);
+      const SwigluLine line(gate, up);
+      store_line(epilogue_.swiglu + place({pair_.row, pair_.col, r}, width_), ~__mmask32{0}, line.value(), streams_);
+      if (!epilogue_.keeps_slopes) continue;
+      bf16* const to = kept_line(pair_.row, pair_.col, r);
+      store_line(to, ~__mmask32{0}, line.gate_slope(), true);
+      store_line(to + k_panel_lines, ~__mmask32{0}, line.up_slope(), true);
     }
+  }
+  // Of 32 columns of gates, beside that of their ups.
+  bf16* kept_line(int64_t row, int64_t col, int64_t r) const {
+    return share_.c + 2 * kept_place(share_, width_, row, col, r);
   }
   static bool is_up(int64_t col) { return col / k_panel_lines % 2 != 0; }
   static int64_t inner_column(int64_t col) { return col / (2 * k_panel_lines) * k_panel_lines; }
@@ -328,7 +288,8 @@ class SwigluSums : public ActivationSums {
   int64_t turn_ = 0;  // which gates are the pair's
 };
 
-// c = [dgate, dup], the gradients of what swiglu_input is, where the sums are that of silu(gate)·up.
+// c = [dgate, dup], the gradients of [gate, up], which swiglu_input is, or the slopes of both; the sums are the
+// gradient of silu(gate)·up.
 class SwigluGradientSums : public ActivationSums {
  public:
   static constexpr bool k_by_turns = false;
@@ -342,26 +303,18 @@ class SwigluGradientSums : public ActivationSums {
     visit_sums(
         share_, rows, rows.col, TPRIMAT_FINISH_ROW {
           const bf16* const input = epilogue_.swiglu_input + 2 * kept_place(share_, width_, rows.row, rows.col, r);
-          const __m512i gate = _mm512_loadu_si512(input), up = _mm512_loadu_si512(input + k_panel_lines);
+          __m512i gates = _mm512_loadu_si512(input), ups = _mm512_loadu_si512(input + k_panel_lines);
           for (const int64_t line : {int64_t{0}, k_panel_lines})  // of the same columns, 32 rows on
             __builtin_prefetch(input + 2 * k_panel_lines * width_ + line, 0, 2);
-          const Gradients first(widen_low(gate), widen_low(up), low), second(widen_high(gate), widen_high(up), high);
+          if (!epilogue_.keeps_slopes) {
+            const SwigluLine line(gates, ups);
+            gates = line.gate_slope(), ups = line.up_slope();
+          }
           bf16* const to = result(rows, r);
-          store_line(to, present, narrow_both(first.gate, second.gate), streams_);
-          store_line(to + to_up, present, narrow_both(first.up, second.up), streams_);
+          store_line(to, present, scaled_line(gates, low, high), streams_);
+          store_line(to + to_up, present, scaled_line(ups, low, high), streams_);
         });
   }
-
- private:
-  struct Gradients {
-    TPRIMAT_INLINE_AVX512_BF16 Gradients(__m512 z, __m512 factor, __m512 gradient) {
-      const SigmoidParts s(z);
-      const __m512 slope = _mm512_fmadd_ps(z, s.rest, _mm512_set1_ps(1.0f));
-      gate = _mm512_mul_ps(_mm512_mul_ps(gradient, factor), _mm512_mul_ps(s.value, slope));
-      up = _mm512_mul_ps(gradient, _mm512_mul_ps(z, s.value));
-    }
-    __m512 gate, up;
-  };
 };
 
 // Up to 32 rows of an activation.
@@ -375,14 +328,16 @@ TPRIMAT_AVX512_BF16 inline void swiglu_of_kept(const KeptRows& rows, const bf16*
     for (int64_t r = 0; r < rows.count; ++r) {
       const bf16* const lines = kept + 2 * place_in_blocks({0, col, r}, rows.count, rows.width);
       const __m512i gate = _mm512_loadu_si512(lines), up = _mm512_loadu_si512(lines + k_panel_lines);
-      store_line(y + place_of({0, col, r}, {rows.to_blocks, rows.width}), ~__mmask32{0}, swiglu_line(gate, up), false);
+      store_line(y + place_of({0, col, r}, {rows.to_blocks, rows.width}), ~__mmask32{0}, SwigluLine(gate, up).value(),
+                 false);
     }
 }
 TPRIMAT_AVX512_BF16 inline void gelu_of_kept(const KeptRows& rows, const bf16* kept, bf16* y) {
   for (int64_t col = 0; col < rows.width; col += k_panel_lines)
     for (int64_t r = 0; r < rows.count; ++r)
       store_line(y + place_of({0, col, r}, {rows.to_blocks, rows.width}), ~__mmask32{0},
-                 gelu_line(_mm512_loadu_si512(kept + place_in_blocks({0, col, r}, rows.count, rows.width))), false);
+                 GeluLine(_mm512_loadu_si512(kept + place_in_blocks({0, col, r}, rows.count, rows.width))).value(),
+                 false);
 }
 
 #undef TPRIMAT_FINISH_ROW

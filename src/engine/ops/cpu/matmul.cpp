@@ -326,7 +326,7 @@ void set_cpu_ops(OpsByFormat<MatmulOps>& ops) {
   if (!has_amx()) return;
   ops.bfloat16.fused_gelu_multiple = ops.bfloat16.fused_swiglu_multiple = k_activation_multiple;
   ops.bfloat16.activate_kept = activate_kept_by_amx;
-  ops.bfloat16.has_blocks = true;
+  ops.bfloat16.has_blocks = ops.bfloat16.keeps_slopes = true;
   ops.bfloat16.matmul_wide_squares = matmul_wide_squares;
 }
 

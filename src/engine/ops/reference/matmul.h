@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "base/check.h"
 #include "ops/matmul.h"
 #include "ops/reference/gelu.h"
 #include "ops/reference/swiglu.h"
@@ -25,6 +26,7 @@ void matmul(const MatrixView<const T>& a, const MatrixView<const T>& b, const Ma
 template <class T>
 void matmul_fused(const MatrixView<const T>& a, const MatrixView<const T>& b, const Epilogue<T>& e,
                   const MatrixView<T>& c) {
+  CHECK(!e.keeps_slopes && !e.to_blocks);
   const int64_t rows = c.rows, cols = b.cols;
   std::vector<T> product(static_cast<size_t>(rows * cols));
   reference::matmul<T, T>(a, b, matrix(product.data(), rows, cols));
