@@ -73,6 +73,7 @@ Attention<T>::Attention(const ModelSpec& model, const Plan& plan, const Attentio
       window_(model.sliding_window.value_or(0)),
       norm_eps_(model.norm_eps),
       rotary_(model.position == PositionKind::rope),
+      rounds_to_fp8_(plan.rounds_to_fp8),
       pieces_(context_pieces(plan.batch.sequence_length, plan.sharing.context_rank, plan.sharing.context_size)),
       context_size_(plan.sharing.context_size),
       qkv_(plan, buffers.qkv, name + ".qkv", qkv_shape(model, heads_)),
@@ -128,15 +129,19 @@ HeadRows<T> Attention<T>::context_rows(T* data, const ContextPiece& piece) const
 }
 
 template <class T>
-typename Attention<T>::Rows Attention<T>::rows_of(T* local, T* everywhere, const ContextPiece& piece) const {
+typename Attention<T>::Rows Attention<T>::rows_of(const MatrixView<T>& local, T* everywhere,
+                                                  const ContextPiece& piece) const {
   const int64_t row = heads_.row_width(), keys = heads_.key_value_width();
-  const HeadRows<T> query{local + piece.first_local * row, row, batch_.local_length * row};
+  const HeadRows<T> query{local.data + piece.first_local * row, row, batch_.local_length * row, local.in_blocks};
   if (everywhere != nullptr) {
     const HeadRows<T> key{everywhere, 2 * keys, batch_.sequence_length * 2 * keys};
     return {query, key, {key.data + keys, key.row_stride, key.sequence_stride}};
   }
-  const HeadRows<T> key{local + heads_.query_width(), row, batch_.local_length * row};
-  return {query, key, {key.data + keys, row, key.sequence_stride}};
+  const int64_t to_next_column = local.in_blocks ? k_block_side : 1;  // between heads, where blocks begin
+  HeadRows<T> key = query, value = query;
+  key.data = local.data + heads_.query_width() * to_next_column;
+  value.data = key.data + keys * to_next_column;
+  return {query, key, value};
 }
 
 template <class T>
@@ -169,9 +174,9 @@ void Attention<T>::norm_heads_backward(const Pass<T>& pass, T* dqkv) const {
 
 template <class T>
 void Attention<T>::attend(const Pass<T>& pass, const AttentionShared<T>& shared) const {
-  T* const local = heads_of(pass);
+  const MatrixView<T> local = heads_of(pass);
   T* const everywhere =
-      context_size_ > 1 ? shared.exchange.gather(pass, local + heads_.query_width(), heads_.row_width()) : nullptr;
+      context_size_ > 1 ? shared.exchange.gather(pass, local.data + heads_.query_width(), local.cols) : nullptr;
   const OpTimer timer(pass.clock, "attention forward", work(2, 1));
   for (const ContextPiece& piece : pieces_) {
     const Rows rows = rows_of(local, everywhere, piece);
@@ -181,17 +186,35 @@ void Attention<T>::attend(const Pass<T>& pass, const AttentionShared<T>& shared)
   }
 }
 
+// Whether gradients of a sequence are made at once, by an operation that can rotate them back and place them.
 template <class T>
-void Attention<T>::attend_backward(const Pass<T>& pass, const AttentionShared<T>& shared) const {
-  T *const local = heads_of(pass), *const dlocal = pass.at(shared.dqkv);
+bool Attention<T>::finishes_gradients(const Pass<T>& pass) const {
+  return context_size_ == 1 && pass.ops.finishes_gradients;
+}
+
+// In blocks (MatrixView) where these can be written, and products alone read them.
+template <class T>
+MatrixView<T> Attention<T>::gradient_of_heads(const Pass<T>& pass, const AttentionShared<T>& shared) const {
+  MatrixView<T> gradient = matrix(pass.at(shared.dqkv), batch_.tokens(), heads_.row_width());
+  const bool are_whole = batch_.local_length % k_block_side == 0 && heads_.head_dim % k_block_side == 0;
+  gradient.in_blocks = finishes_gradients(pass) && pass.ops.has_blocks && are_whole && !query_norm_ &&
+                       qkv_.bias(pass) == nullptr && !rounds_to_fp8_;
+  return gradient;
+}
+
+template <class T>
+void Attention<T>::attend_backward(const Pass<T>& pass, const AttentionShared<T>& shared,
+                                   const MatrixView<T>& dqkv) const {
+  const MatrixView<T> local = heads_of(pass);
   const bool split = context_size_ > 1;
-  T* const everywhere =
-      split ? shared.exchange.gather(pass, local + heads_.query_width(), heads_.row_width()) : nullptr;
+  T* const everywhere = split ? shared.exchange.gather(pass, local.data + heads_.query_width(), local.cols) : nullptr;
   T* const deverywhere = split ? shared.exchange.gradient(pass) : nullptr;
   {
     const OpTimer timer(pass.clock, "attention backward", work(5, 2));
+    RopeTable<const Accum<T>> back{};
+    if (rotary_ && finishes_gradients(pass)) back = {pass.at(shared.cosine), pass.at(shared.sine)};
     for (const ContextPiece& piece : pieces_) {
-      const Rows from = rows_of(local, everywhere, piece), to = rows_of(dlocal, deverywhere, piece);
+      const Rows from = rows_of(local, everywhere, piece), to = rows_of(dqkv, deverywhere, piece);
       pass.ops.attention_backward(
           shape_of(piece), {{from.query.read_only(), from.key.read_only(), from.value.read_only()},
                             context_rows(pass.at(buffers_.context), piece).read_only(),
@@ -200,10 +223,18 @@ void Attention<T>::attend_backward(const Pass<T>& pass, const AttentionShared<T>
                             to.query,
                             to.key,
                             to.value,
-                            split});
+                            split,
+                            back});
     }
   }
-  if (split) shared.exchange.scatter_gradient(pass, dlocal + heads_.query_width(), heads_.row_width());
+  if (split) shared.exchange.scatter_gradient(pass, dqkv.data + heads_.query_width(), dqkv.cols);
+  if (rotary_ && !finishes_gradients(pass)) rotate(pass, shared, -1, dqkv.data);
+}
+
+template <class T>
+void Attention<T>::rotate(const Pass<T>& pass, const AttentionShared<T>& shared, int direction, T* heads) const {
+  const OpTimer timer(pass.clock, "rotary positions", rotary_work());
+  pass.ops.rope_in_place(rope_shape(), shared.rope(pass), direction, heads);
 }
 
 template <class T>
@@ -211,10 +242,7 @@ void Attention<T>::forward(const Pass<T>& pass, const AttentionShared<T>& shared
   T* const qkv = pass.at(buffers_.qkv_values);
   qkv_.forward_with_bias(pass, matrix(x, batch_.tokens(), qkv_.inputs()), qkv);
   if (query_norm_) norm_heads(pass);
-  if (rotary_) {
-    const OpTimer timer(pass.clock, "rotary positions", rotary_work());
-    pass.ops.rope_in_place(rope_shape(), shared.rope(pass), +1, heads_of(pass));
-  }
+  if (rotary_) rotate(pass, shared, +1, heads_of(pass).data);
   attend(pass, shared);
   out_.forward(pass, matrix<const T>(pass.at(buffers_.context), batch_.tokens(), out_.inputs()), y);
 }
@@ -223,16 +251,12 @@ template <class T>
 void Attention<T>::backward(const Pass<T>& pass, const AttentionShared<T>& shared, const T* x, const T* dy,
                             T* dx) const {
   const int64_t tokens = batch_.tokens();
-  T* const dqkv = pass.at(shared.dqkv);
+  const MatrixView<T> dqkv = gradient_of_heads(pass, shared);
   out_.backward(pass, matrix<const T>(pass.at(buffers_.context), tokens, out_.inputs()),
                 matrix(dy, tokens, out_.outputs()), pass.at(shared.dcontext));
-  attend_backward(pass, shared);
-  if (rotary_) {
-    const OpTimer timer(pass.clock, "rotary positions", rotary_work());
-    pass.ops.rope_in_place(rope_shape(), shared.rope(pass), -1, dqkv);
-  }
-  if (query_norm_) norm_heads_backward(pass, dqkv);
-  qkv_.backward_with_bias(pass, matrix(x, tokens, qkv_.inputs()), matrix<const T>(dqkv, tokens, qkv_.outputs()), dx);
+  attend_backward(pass, shared, dqkv);
+  if (query_norm_) norm_heads_backward(pass, dqkv.data);
+  qkv_.backward_with_bias(pass, matrix(x, tokens, qkv_.inputs()), read_only(dqkv), dx);
 }
 
 template struct AttentionShared<float>;

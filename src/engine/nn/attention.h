@@ -42,10 +42,12 @@ class Attention {
   struct Rows {  // of one piece's queries, and of the keys and values that they may see
     HeadRows<T> query, key, value;
   };
-  T* heads_of(const Pass<T>& pass) const { return pass.at(query_norm_ ? buffers_.normed : buffers_.qkv_values); }
+  MatrixView<T> heads_of(const Pass<T>& pass) const {
+    return matrix(pass.at(query_norm_ ? buffers_.normed : buffers_.qkv_values), batch_.tokens(), heads_.row_width());
+  }
   HeadRows<T> context_rows(T* data, const ContextPiece& piece) const;
   // `local`: tokens×row_width; `everywhere`: keys and values of whole sequences, nullptr where the local ones are all.
-  Rows rows_of(T* local, T* everywhere, const ContextPiece& piece) const;
+  Rows rows_of(const MatrixView<T>& local, T* everywhere, const ContextPiece& piece) const;
   OpWork work(double products, double passes) const;
   OpWork rotary_work() const {
     return memory_work<T>(batch_.tokens(), heads_.query_width() + heads_.key_value_width(), 2);
@@ -55,14 +57,17 @@ class Attention {
   HeadNormShape norm_shape(int64_t heads) const;
   void norm_heads(const Pass<T>& pass) const;
   void norm_heads_backward(const Pass<T>& pass, T* dqkv) const;
+  void rotate(const Pass<T>& pass, const AttentionShared<T>& shared, int direction, T* heads) const;
   void attend(const Pass<T>& pass, const AttentionShared<T>& shared) const;
-  void attend_backward(const Pass<T>& pass, const AttentionShared<T>& shared) const;
+  bool finishes_gradients(const Pass<T>& pass) const;
+  MatrixView<T> gradient_of_heads(const Pass<T>& pass, const AttentionShared<T>& shared) const;
+  void attend_backward(const Pass<T>& pass, const AttentionShared<T>& shared, const MatrixView<T>& dqkv) const;
 
   LocalHeads heads_;
   BatchShape batch_;
   int64_t window_;
   double norm_eps_;
-  bool rotary_;
+  bool rotary_, rounds_to_fp8_;
   std::vector<ContextPiece> pieces_;
   int context_size_;
   Linear<T> qkv_;

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "device/element.h"
+#include "ops/rope.h"
 
 namespace tprimat::engine {
 
@@ -21,14 +22,17 @@ struct AttentionShape {
   int64_t first_key(int64_t position) const { return window > 0 && position >= window ? position - window + 1 : 0; }
 };
 
-// Rows of heads: element (b, t, h, c) is at data[b·sequence_stride + t·row_stride + h·head_dim + c].
+// Rows of heads: element (b, t, h, c) is at data[b·sequence_stride + t·row_stride + h·head_dim + c]. In blocks, which
+// only gradients are (AttentionOps::finishes_gradients), they are columns of a matrix in blocks (MatrixView),
+// row_stride wide: `data` is where the first block of head 0 begins; 32 divides head_dim and the tokens of a sequence.
 template <class T>
 struct HeadRows {
   T* data = nullptr;
   int64_t row_stride = 0;
   int64_t sequence_stride = 0;
+  bool in_blocks = false;
 
-  HeadRows<const T> read_only() const { return {data, row_stride, sequence_stride}; }
+  HeadRows<const T> read_only() const { return {data, row_stride, sequence_stride, in_blocks}; }
 };
 
 template <class T>
@@ -45,6 +49,11 @@ struct AttentionGradient {
   HeadRows<T> dquery;        // overwritten
   HeadRows<T> dkey, dvalue;  // overwritten, or added to
   bool accumulate = false;   // add to dkey and dvalue
+  // Where it is given, what becomes dquery and dkey is rotated back before it is rounded (rope.h, direction −1); then
+  // first_query is 0, and nothing is added up.
+  RopeTable<const Accum<T>> rope{};
+
+  bool is_finished() const { return rope.cosine != nullptr || dquery.in_blocks || dkey.in_blocks || dvalue.in_blocks; }
 };
 
 template <class T>
@@ -54,6 +63,8 @@ struct AttentionOps {
   void (*attention_forward)(const AttentionShape&, const AttentionInputs<T>&, const HeadRows<T>& y,
                             Accum<T>* logsumexp);
   void (*attention_backward)(const AttentionShape&, const AttentionGradient<T>&);
+  // Whether attention_backward rotates gradients back, and writes them in blocks.
+  bool finishes_gradients = false;
 };
 
 }  // namespace tprimat::engine

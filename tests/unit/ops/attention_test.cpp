@@ -221,6 +221,87 @@ TEST(Bf16Attention, ManySequencesAreAsEachAlone) {
   EXPECT_TRUE(same(gradient, tokens * width));
 }
 
+// Queries, keys and values of all tokens in one matrix, as products make them, and the gradient of that.
+struct WholeMatrix {
+  explicit WholeMatrix(const AttentionShape& s)
+      : shape(s),
+        tokens(s.batch * s.queries),
+        width((s.heads + 2 * s.kv_heads) * s.head_dim),
+        table_cosine(static_cast<size_t>(s.queries * s.head_dim / 2)),
+        table_sine(table_cosine.size()) {
+    for (size_t i = 0; i < table_cosine.size(); ++i) {
+      table_cosine[i] = static_cast<float>(std::cos(0.1 * static_cast<double>(i)));
+      table_sine[i] = static_cast<float>(std::sin(0.1 * static_cast<double>(i)));
+    }
+  }
+  template <class T>
+  HeadRows<T> heads(T* data, int64_t head, bool in_blocks) const {
+    return {data + head * shape.head_dim * (in_blocks ? k_block_side : 1), width, shape.queries * width, in_blocks};
+  }
+  // Row-major, wherever the operation puts it.
+  std::vector<double> gradient(bool rotates, bool in_blocks) const {
+    const std::vector<bf16> in = narrowed<bf16>(random_values(tokens * width, 1, 1.5));
+    const int64_t out = shape.heads * shape.head_dim, key = shape.heads, value = key + shape.kv_heads;
+    const std::vector<bf16> dy = narrowed<bf16>(random_values(tokens * out, 2));
+    std::vector<bf16> y(dy.size()), d(in.size(), to_bf16(std::numeric_limits<float>::quiet_NaN()));
+    std::vector<float> logsumexp(static_cast<size_t>(tokens * shape.heads));
+    const auto rows = [&](auto* data) { return HeadRows{data, out, shape.queries * out}; };
+    const AttentionInputs<bf16> of{heads(in.data(), 0, false), heads(in.data(), key, false),
+                                   heads(in.data(), value, false)};
+    ops<bf16>().attention_forward(shape, of, rows(y.data()), logsumexp.data());
+    AttentionGradient<bf16> g{of,
+                              rows(y.data()).read_only(),
+                              logsumexp.data(),
+                              rows(dy.data()),
+                              heads(d.data(), 0, in_blocks),
+                              heads(d.data(), key, in_blocks),
+                              heads(d.data(), value, in_blocks)};
+    if (rotates) g.rope = {table_cosine.data(), table_sine.data()};
+    ops<bf16>().attention_backward(shape, g);
+    std::vector<double> found = widened(d), row_major(found.size());
+    for (int64_t t = 0; t < tokens; ++t)
+      for (int64_t c = 0; c < width; ++c) {
+        constexpr int64_t k_side = k_block_side;
+        const int64_t block = (t / k_side * (width / k_side) + c / k_side) * k_side * k_side;
+        const int64_t at = in_blocks ? block + t % k_side * k_side + c % k_side : t * width + c;
+        row_major[static_cast<size_t>(t * width + c)] = found[static_cast<size_t>(at)];
+      }
+    return row_major;
+  }
+  void rotate_back(std::vector<double>& gradient) const {
+    std::vector<double> cosine(table_cosine.begin(), table_cosine.end()), sine(table_sine.begin(), table_sine.end());
+    ops<double>().rope_in_place({shape.batch, shape.queries, shape.heads + shape.kv_heads, shape.head_dim, width},
+                                {cosine.data(), sine.data()}, -1, gradient.data());
+  }
+
+  AttentionShape shape;
+  int64_t tokens, width;
+  std::vector<float> table_cosine, table_sine;
+};
+
+TEST(Bf16Attention, GradientsAreRotatedBackAndLieInBlocks) {
+  if (!ops<bf16>().finishes_gradients) GTEST_SKIP() << "needs a CPU with AMX";
+  const AttentionShape shapes[] = {
+      {2, 64, 64, 0, 4, 2, 64, 0},    {1, 320, 320, 0, 2, 1, 128, 0},
+      {1, 320, 320, 0, 4, 2, 32, 50}, {3, 96, 96, 0, 2, 2, 96, 0},  // its halves end within a vector's line
+      {2, 71, 71, 0, 4, 2, 20, 0},    {1, 70, 70, 0, 2, 1, 40, 0}};
+  for (const AttentionShape& shape : shapes) {
+    SCOPED_TRACE(shape.head_dim);
+    const WholeMatrix whole(shape);
+    std::vector<double> expected = whole.gradient(false, false);
+    const bool have_blocks = shape.queries % k_block_side == 0 && shape.head_dim % k_block_side == 0;
+    if (have_blocks) {
+      EXPECT_EQ(whole.gradient(false, true), expected);
+    }
+    whole.rotate_back(expected);
+    const std::vector<double> rotated = whole.gradient(true, false);
+    expect_close(rotated, expected, tolerance_of<bf16>());
+    if (have_blocks) {
+      EXPECT_EQ(whole.gradient(true, true), rotated);
+    }
+  }
+}
+
 TYPED_TEST(FastAttention, LaterKeysMayOutweighAllBefore) {
   using T = TypeParam;
   const AttentionShape shape{1, 200, 200, 0, 1, 1, 16, 0};

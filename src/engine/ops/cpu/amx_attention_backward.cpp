@@ -37,10 +37,11 @@ class BackwardGroup {
       : t_(t),
         group_(group),
         g_(g),
+        rotates_(g.rope.cosine != nullptr),
         streams_queries_(exceeds_caches(tensor_bytes(t, g.dquery))),
         streams_keys_(exceeds_caches(tensor_bytes(t, g.dkey)) && !g.accumulate) {
     const int64_t whole = whole_strips(t.keys) * t.width, block = k_block_queries * t.width;
-    TileScratch& scratch = thread_scratch(t, 6 * block + 4 * k_block_queries * k_block_keys);
+    TileScratch& scratch = thread_scratch(t, 6 * block + 4 * k_block_queries * k_block_keys + k_lanes * t.width);
     for (bf16** buffer : {&keys_across_, &keys_along_, &values_across_}) *buffer = take_bf16(scratch, whole);
     for (bf16** buffer : {&queries_, &doutput_, &queries_by_dim_, &doutput_by_dim_})
       *buffer = take_bf16(scratch, block);
@@ -49,6 +50,7 @@ class BackwardGroup {
     for (float** buffer : {&scores_, &dpowers_}) *buffer = scratch.take(k_strip * k_score_keys);
     dqueries_ = scratch.take(block);
     for (float** buffer : {&dkeys_, &dvalues_}) *buffer = scratch.take(whole);
+    key_rows_ = scratch.take(k_lanes * t.width);
     has_gradient_.assign(static_cast<size_t>(whole_strips(t.keys) / k_strip), false);
   }
 
@@ -63,8 +65,8 @@ class BackwardGroup {
         work_through(block);
         put_query_gradients(block);
       }
-    put_key_gradients(dkeys_, t_.scale, g_.dkey);
-    put_key_gradients(dvalues_, 1.0f, g_.dvalue);
+    put_key_gradients(dkeys_, t_.scale, g_.dkey, rotates_);
+    put_key_gradients(dvalues_, 1.0f, g_.dvalue, false);
     _mm_sfence();  // what was stored past the caches comes before what follows on other threads
   }
 
@@ -252,51 +254,93 @@ class BackwardGroup {
         fetch_row(t_.head(*rows, group_.batch, group_.kv_head, key), width);
   }
 
-  TPRIMAT_AVX512_BF16 void put_query_gradients(const QueryBlock& block) {
-    bf16* to = t_.head(g_.dquery, group_.batch, block.head, block.first);
-    for (int64_t r = 0; r < block.count; ++r, to += g_.dquery.row_stride)
-      for (int64_t c = 0; c < t_.width; c += 2 * k_lanes)
-        put_line(to + c, first_lanes(t_.shape.head_dim - c), dqueries_ + r * t_.width + c, t_.scale, streams_queries_);
+  // Where the gradients of one head go.
+  struct HeadPlace {
+    bf16* first;
+    Layout layout;
+    bf16* line(int64_t row, int64_t col) const {
+      const int64_t in_block = row % k_panel_lines;
+      return first + place_of({row - in_block, col, in_block}, layout);
+    }
+  };
+  HeadPlace place_of_head(const HeadRows<bf16>& to, int64_t head) const {
+    const int64_t lines = to.in_blocks ? k_panel_lines : 1;  // of a block: its elements before those of the next
+    return {to.data + group_.batch * to.sequence_stride + head * t_.shape.head_dim * lines,
+            {to.in_blocks, to.row_stride}};
   }
 
-  // dkey or dvalue, from columns to rows.
-  TPRIMAT_AVX512_BF16 void put_key_gradients(const float* gradient, float factor, const HeadRows<bf16>& to) {
-    bf16* const first = t_.head(to, group_.batch, group_.kv_head, 0);
+  // The gradient of a rotated row to that of the row before (rope.h, direction −1).
+  TPRIMAT_AVX512_BF16 void rotate_back(float* row, int64_t token) const {
+    const int64_t half = t_.shape.head_dim / 2, at = token * half;
+    for (int64_t c = 0; c < half; c += k_lanes) {
+      const __mmask16 present = lanes_below(half - c);
+      const __m512 cosine = _mm512_maskz_loadu_ps(present, g_.rope.cosine + at + c);
+      const __m512 sine = _mm512_maskz_loadu_ps(present, g_.rope.sine + at + c);
+      const __m512 a = _mm512_maskz_loadu_ps(present, row + c), b = _mm512_maskz_loadu_ps(present, row + half + c);
+      _mm512_mask_storeu_ps(row + c, present, _mm512_fmadd_ps(b, sine, _mm512_mul_ps(a, cosine)));
+      _mm512_mask_storeu_ps(row + half + c, present, _mm512_fnmadd_ps(a, sine, _mm512_mul_ps(b, cosine)));
+    }
+  }
+
+  TPRIMAT_AVX512_BF16 void put_query_gradients(const QueryBlock& block) {
+    const HeadPlace to = place_of_head(g_.dquery, block.head);
+    for (int64_t r = 0; r < block.count; ++r) {
+      float* const row = dqueries_ + r * t_.width;
+      if (rotates_) rotate_back(row, block.first + r);
+      for (int64_t c = 0; c < t_.width; c += 2 * k_lanes)
+        put_line(to.line(block.first + r, c), first_lanes(t_.shape.head_dim - c), row + c, t_.scale, streams_queries_);
+    }
+  }
+
+  // dkey or dvalue.
+  TPRIMAT_AVX512_BF16 void put_key_gradients(const float* gradient, float factor, const HeadRows<bf16>& rows,
+                                             bool rotates) {
+    const HeadPlace to = place_of_head(rows, group_.kv_head);
     for (int64_t key = 0; key < t_.keys; key += k_lanes) {
+      const int64_t count = std::min(k_lanes, t_.keys - key);
       if (!has_gradient_[static_cast<size_t>(key / k_strip)]) {
-        put_zeros(first, key, std::min(key + k_lanes, t_.keys), to.row_stride);
+        put_zeros(to, key, key + count);
         continue;
       }
-      for (int64_t c = 0; c < t_.width; c += 2 * k_lanes) {
-        const float* const from = gradient + key / k_strip * k_strip * t_.width + c * k_strip + key % k_strip;
-        __m512i low[k_lanes], high[k_lanes];
-        for (int64_t i = 0; i < k_lanes; ++i) {
-          low[i] = _mm512_load_si512(from + i * k_strip);
-          high[i] = _mm512_load_si512(from + (k_lanes + i) * k_strip);
-        }
-        transpose(low), transpose(high);
-        const __mmask32 present = first_lanes(t_.shape.head_dim - c);
-        for (int64_t i = 0; i < std::min(k_lanes, t_.keys - key); ++i) {
-          bf16* const row = first + (key + i) * to.row_stride + c;
-          __m512 lower = _mm512_castsi512_ps(low[i]), upper = _mm512_castsi512_ps(high[i]);
-          lower = _mm512_mul_ps(lower, _mm512_set1_ps(factor)), upper = _mm512_mul_ps(upper, _mm512_set1_ps(factor));
-          if (g_.accumulate) {
-            lower = _mm512_add_ps(lower, widen(row, low_half(present)));
-            upper = _mm512_add_ps(upper, widen(row + k_lanes, high_half(present)));
-          }
-          store_line(row, present, narrow_both(lower, upper), streams_keys_);
-        }
+      take_rows(gradient, key);
+      for (int64_t i = 0; i < count; ++i) {
+        float* const row = key_rows_ + i * t_.width;
+        if (rotates) rotate_back(row, key + i);
+        for (int64_t c = 0; c < t_.width; c += 2 * k_lanes)
+          put_key_line(to.line(key + i, c), first_lanes(t_.shape.head_dim - c), row + c, factor);
       }
     }
-    put_zeros(first, t_.keys, t_.shape.keys, to.row_stride);
+    put_zeros(to, t_.keys, t_.shape.keys);
   }
-  void put_zeros(bf16* first, int64_t key, int64_t end, int64_t stride) const {
-    for (; key < end && !g_.accumulate; ++key) std::fill_n(first + key * stride, t_.shape.head_dim, bf16{});
+  // 16 rows of a gradient of keys, from columns.
+  TPRIMAT_AVX512_BF16 void take_rows(const float* gradient, int64_t key) {
+    for (int64_t c = 0; c < t_.width; c += k_lanes) {
+      const float* const from = gradient + key / k_strip * k_strip * t_.width + c * k_strip + key % k_strip;
+      __m512i columns[k_lanes];
+      for (int64_t i = 0; i < k_lanes; ++i) columns[i] = _mm512_load_si512(from + i * k_strip);
+      transpose(columns);
+      for (int64_t i = 0; i < k_lanes; ++i) _mm512_store_si512(key_rows_ + i * t_.width + c, columns[i]);
+    }
+  }
+  TPRIMAT_INLINE_AVX512_BF16 void put_key_line(bf16* to, __mmask32 present, const float* from, float factor) const {
+    if (!g_.accumulate) return put_line(to, present, from, factor, streams_keys_);
+    const __m512 factors = _mm512_set1_ps(factor);
+    const __m512 low = _mm512_fmadd_ps(_mm512_load_ps(from), factors, widen(to, low_half(present)));
+    const __m512 high =
+        _mm512_fmadd_ps(_mm512_load_ps(from + k_lanes), factors, widen(to + k_lanes, high_half(present)));
+    store_line(to, present, narrow_both(low, high), false);
+  }
+  void put_zeros(const HeadPlace& to, int64_t key, int64_t end) const {
+    if (g_.accumulate) return;
+    for (; key < end; ++key)
+      for (int64_t c = 0; c < t_.shape.head_dim; c += k_strip)
+        std::fill_n(to.line(key, c), std::min(k_strip, t_.shape.head_dim - c), bf16{});
   }
 
   const AttentionTiles& t_;
   const HeadGroup& group_;
   const AttentionGradient<bf16>& g_;
+  bool rotates_;                         // gradients of queries and keys
   bool streams_queries_, streams_keys_;  // their gradients, past the caches
   bf16 *keys_across_, *keys_along_, *values_across_;
   int64_t packed_ = 0;  // keys and values
@@ -312,6 +356,7 @@ class BackwardGroup {
   bf16* dscores_;             // 32×128
   float *scores_, *dpowers_;  // 32×64
   float *dkeys_, *dvalues_;
+  float* key_rows_;                 // of a gradient of keys
   std::vector<bool> has_gradient_;  // by strip of keys
 };
 
@@ -319,6 +364,10 @@ class BackwardGroup {
 
 void attention_backward(const AttentionShape& shape, const AttentionGradient<bf16>& gradient) {
   const AttentionTiles tiles(shape, k_step);
+  CHECK(gradient.rope.cosine == nullptr || (shape.first_query == 0 && !gradient.accumulate));
+  for (const HeadRows<bf16>* rows : {&gradient.dquery, &gradient.dkey, &gradient.dvalue})
+    CHECK(!rows->in_blocks || (shape.head_dim % k_strip == 0 && shape.queries % k_strip == 0 &&
+                               shape.keys == shape.queries && !gradient.accumulate));
   for_groups(shape, [&](const HeadGroup& group) { BackwardGroup(tiles, group, gradient).run(); });
 }
 

@@ -298,12 +298,15 @@ template <class T>
 void backward(const AttentionShape& shape, const AttentionGradient<T>& gradient) {
   if constexpr (std::is_same_v<T, bf16>)
     if (has_bf16_attention(shape)) return bf16_attention_backward(shape, gradient);
+  CHECK(!gradient.is_finished());
   const AttentionTiles tiles(shape);
   for_groups(shape, [&](const HeadGroup& group) { backward_group(tiles, group, gradient); });
 }
 
 void attention(OpsByFormat<AttentionOps>& ops) {
-  ops.set_fast([]<class T>(AttentionOps<T>& fast) { fast = {forward<T>, backward<T>}; });
+  ops.set_fast([]<class T>(AttentionOps<T>& fast) {
+    fast = {forward<T>, backward<T>, std::is_same_v<T, bf16> && finishes_attention_gradients()};
+  });
 }
 
 }  // namespace HWY_NAMESPACE

@@ -159,6 +159,7 @@ void backward_group(const AttentionTiles& t, const HeadGroup& group, const Atten
 
 void bf16_attention_backward(const AttentionShape& shape, const AttentionGradient<bf16>& gradient) {
   if (has_amx()) return amx::attention_backward(shape, gradient);
+  CHECK(!gradient.is_finished());
   const AttentionTiles tiles(shape);
   for_groups(shape, [&](const HeadGroup& group) { backward_group(tiles, group, gradient); });
 }

@@ -24,7 +24,7 @@ HWY_INLINE void prefetch_head(const T* head, int64_t head_dim) {
 }
 
 template <class T>
-void turn_row(const RopeShape& shape, const RopeTable<const float>& table, float direction, T* row) {
+void rotate_row(const RopeShape& shape, const RopeTable<const float>& table, float direction, T* row) {
   const int64_t half = shape.head_dim / 2;
   for (int64_t head = 0; head < shape.heads; ++head) {
     T* first = row + head * shape.head_dim;
@@ -39,16 +39,16 @@ void turn_row(const RopeShape& shape, const RopeTable<const float>& table, float
 }
 
 template <class T>
-void turn(const RopeShape& shape, const RopeTable<float>& table, int direction, T* heads) {
+void rotate(const RopeShape& shape, const RopeTable<float>& table, int direction, T* heads) {
   parallel_rows(shape.batch * shape.sequence, [&](int64_t row) {
     const int64_t at = row % shape.sequence * (shape.head_dim / 2);
-    turn_row(shape, {table.cosine + at, table.sine + at}, static_cast<float>(direction),
-             heads + row * shape.row_stride);
+    rotate_row(shape, {table.cosine + at, table.sine + at}, static_cast<float>(direction),
+               heads + row * shape.row_stride);
   });
 }
 
 void rope(OpsByFormat<RopeOps>& ops) {
-  ops.set_fast([]<class T>(RopeOps<T>& fast) { fast = {turn<T>}; });
+  ops.set_fast([]<class T>(RopeOps<T>& fast) { fast = {rotate<T>}; });
 }
 
 }  // namespace HWY_NAMESPACE
