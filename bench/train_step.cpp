@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "device/parallel.h"
 #include "probe/gemm_probe.h"
@@ -80,7 +81,7 @@ double rate_of(engine::Product& product, const engine::ProductShape& shape) {
 }
 
 double mean(const std::vector<double>& values) {
-  return values.empty() ? 0 : std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
 // The shapes that the probe tries, each by oneDNN and by our own product, in turns between the operations of a step.
@@ -123,7 +124,10 @@ class PeakBetween {
       steps.seconds = seconds_since(start) - of_products;
     }
     engine_.use_clock(nullptr);
-    for (Contest& contest : contests_) contest.rounds.push_back(mean(std::exchange(contest.samples, {})));
+    for (Contest& contest : contests_) {
+      CHECK(!contest.samples.empty());  // a second has enough operations for several of each shape
+      contest.rounds.push_back(mean(std::exchange(contest.samples, {})));
+    }
     return steps;
   }
   // Of each round.

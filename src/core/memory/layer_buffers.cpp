@@ -140,8 +140,8 @@ int64_t chunk_rows(int64_t tokens, int64_t vocab, int64_t max_logits) {
 
 // Rows of logits, and the gradients that lie over them, begin at multiples of 256 bytes whatever the vocabulary: the
 // most that matrix libraries ask for, and whole cache lines. Otherwise GPT-2's 50257 would misalign three of four rows
-// for the 16-byte loads of GPUs. On a processor they lie one cache line further apart where that is a multiple of 2 KB:
-// such rows would share a few sets of its caches.
+// for the 16-byte loads of GPUs. Only where that is a multiple of 2 KB, whose rows would share a few sets of a
+// processor's caches, do they lie one cache line further apart there.
 int64_t logit_stride(int64_t vocabulary, bool is_host) {
   constexpr int64_t k_aligned = 64, k_alike = 512, k_line = 16;  // logits
   const int64_t stride = (vocabulary + k_aligned - 1) / k_aligned * k_aligned;

@@ -73,7 +73,6 @@ Attention<T>::Attention(const ModelSpec& model, const Plan& plan, const Attentio
       window_(model.sliding_window.value_or(0)),
       norm_eps_(model.norm_eps),
       rotary_(model.position == PositionKind::rope),
-      rounds_to_fp8_(plan.rounds_to_fp8),
       pieces_(context_pieces(plan.batch.sequence_length, plan.sharing.context_rank, plan.sharing.context_size)),
       context_size_(plan.sharing.context_size),
       qkv_(plan, buffers.qkv, name + ".qkv", qkv_shape(model, heads_)),
@@ -137,10 +136,9 @@ typename Attention<T>::Rows Attention<T>::rows_of(const MatrixView<T>& local, T*
     const HeadRows<T> key{everywhere, 2 * keys, batch_.sequence_length * 2 * keys};
     return {query, key, {key.data + keys, key.row_stride, key.sequence_stride}};
   }
-  const int64_t to_next_column = local.in_blocks ? k_block_side : 1;  // between heads, where blocks begin
   HeadRows<T> key = query, value = query;
-  key.data = local.data + heads_.query_width() * to_next_column;
-  value.data = key.data + keys * to_next_column;
+  key.data = query.head(heads_.query.count, heads_.head_dim);
+  value.data = key.head(heads_.key_value.count, heads_.head_dim);
   return {query, key, value};
 }
 
@@ -198,7 +196,7 @@ MatrixView<T> Attention<T>::gradient_of_heads(const Pass<T>& pass, const Attenti
   MatrixView<T> gradient = matrix(pass.at(shared.dqkv), batch_.tokens(), heads_.row_width());
   const bool are_whole = batch_.local_length % k_block_side == 0 && heads_.head_dim % k_block_side == 0;
   gradient.in_blocks = finishes_gradients(pass) && pass.ops.has_blocks && are_whole && !query_norm_ &&
-                       qkv_.bias(pass) == nullptr && !rounds_to_fp8_;
+                       qkv_.bias(pass) == nullptr && !qkv_.rounds_to_fp8();
   return gradient;
 }
 

@@ -67,7 +67,7 @@ class Attention {
   BatchShape batch_;
   int64_t window_;
   double norm_eps_;
-  bool rotary_, rounds_to_fp8_;
+  bool rotary_;
   std::vector<ContextPiece> pieces_;
   int context_size_;
   Linear<T> qkv_;

@@ -35,6 +35,7 @@ class Linear {
 
   int64_t inputs() const { return inputs_; }
   int64_t outputs() const { return outputs_; }
+  bool rounds_to_fp8() const { return fp8_ || units_; }
   const T* bias(const Pass<T>& pass) const { return bias_ ? pass.weight(*bias_) : nullptr; }
   Accum<T>* bias_gradient(const Pass<T>& pass) const { return bias_ ? pass.gradient(*bias_) : nullptr; }
 
@@ -79,7 +80,6 @@ class Linear {
   MatrixView<const T> rounded(const Pass<T>& pass, Slot<Element> Fp8Copies::*copy, const MatrixView<const T>& x) const;
   MatrixView<const T> rounded_gradient(const Pass<T>& pass, const MatrixView<const T>& dy) const;
   MatrixView<const T> rounded_weight(const Pass<T>& pass) const;
-  bool rounds_to_fp8() const { return fp8_ || units_; }
   void multiply(const Pass<T>& pass, const MatrixView<const T>& x, const Epilogue<T>& epilogue, T* y) const;
   void backward_fp8(const Pass<T>& pass, int64_t rows, const T* x, const T* dy, T* dx) const;
   enum class BiasGradient { apart, with_weight };

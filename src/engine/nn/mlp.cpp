@@ -32,8 +32,7 @@ Mlp<T>::Mlp(const ModelSpec& model, const Plan& plan, const MlpBuffers& buffers,
       up_(plan, buffers.up, name + (kind_ == MlpKind::swiglu ? ".gate_up" : ".up"), up_shape(model, plan.sharing)),
       down_(plan, buffers.down, name + ".down", down_shape(model, plan.sharing)),
       buffers_(buffers),
-      inner_is_kept_(plan.recompute != Recompute::selective),
-      rounds_to_fp8_(plan.rounds_to_fp8) {
+      inner_is_kept_(plan.recompute != Recompute::selective) {
   CHECK(buffers.up_values.count == rows_ * up_.outputs() && buffers.inner.count == rows_ * width_);
 }
 
@@ -41,7 +40,7 @@ template <class T>
 bool Mlp<T>::fuses_activation(const Pass<T>& pass) const {
   const auto& ops = pass.ops;
   const int64_t multiple = kind_ == MlpKind::swiglu ? ops.fused_swiglu_multiple : ops.fused_gelu_multiple;
-  return multiple > 0 && width_ % multiple == 0 && !rounds_to_fp8_;
+  return multiple > 0 && width_ % multiple == 0 && !up_.rounds_to_fp8();
 }
 
 // Whether fused products keep slopes: nothing makes the activation again of what they keep.
@@ -121,8 +120,8 @@ void Mlp<T>::backward(const Pass<T>& pass, const SharedBuffers& shared, const T*
   if (is_fused) {
     Epilogue<T> activation;
     (is_gated ? activation.swiglu_input : activation.gelu_input) = pass.at(buffers_.up_values);
-    // The gradient of a bias adds up the columns of dup, which has to be row-major for that.
     activation.keeps_slopes = keeps_slopes(pass);
+    // The gradient of a bias adds up the columns of dup, which has to be row-major for that.
     activation.to_blocks = dup.in_blocks = inner.in_blocks && up_.bias(pass) == nullptr;
     down_.backward_through(pass, inner, doutput, activation, dup);
   } else {

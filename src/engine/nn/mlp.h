@@ -31,7 +31,7 @@ class Mlp {
   Linear<T> up_;  // gate and up together where the MLP is gated
   Linear<T> down_;
   MlpBuffers buffers_;
-  bool inner_is_kept_, rounds_to_fp8_;
+  bool inner_is_kept_;
 };
 
 }  // namespace tprimat::engine

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "device/element.h"
+#include "ops/matmul.h"
 #include "ops/rope.h"
 
 namespace tprimat::engine {
@@ -33,6 +34,8 @@ struct HeadRows {
   bool in_blocks = false;
 
   HeadRows<const T> read_only() const { return {data, row_stride, sequence_stride, in_blocks}; }
+  // Where head h begins; in blocks, a multiple of 32 elements.
+  T* head(int64_t h, int64_t head_dim) const { return data + h * head_dim * (in_blocks ? k_block_side : 1); }
 };
 
 template <class T>

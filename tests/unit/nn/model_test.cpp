@@ -221,16 +221,22 @@ TEST_P(WholeModel, FloatAgreesWithDoubleTo1e5) {
   }
 }
 
-// A processor with AMX takes an activation of this width into its products. It lies in blocks at length 48 only: 32
-// divides 2·48 tokens, but not 2·37.
+// A processor with AMX takes an activation of this width into its products. It lies in blocks where 32 divides the
+// tokens, 2·48 and 2·64 here; the gradients of heads do at length 64 with heads of 32.
 TEST_P(WholeModel, Bf16AgreesWithDouble) {
-  for (const auto& [length, has_bias] : {std::pair(37, false), {48, false}, {48, true}}) {
+  struct Case {
+    int64_t length, head_dim;
+    bool has_bias;
+  };
+  for (const auto& [length, head_dim, has_bias] :
+       {Case{37, 6, false}, {48, 6, false}, {48, 6, true}, {64, 32, false}, {64, 32, true}}) {
     ModelSpec model = tiny_model(GetParam());
-    model.ffn_hidden_size = 64, model.qkv_bias = false, model.linear_bias = has_bias;
+    model.ffn_hidden_size = 64, model.head_dim = head_dim, model.qkv_bias = false, model.linear_bias = has_bias;
     Bench<double> reference(model, 2, length);
     for (const double expected = reference.run();
          const Recompute recompute : {Recompute::none, Recompute::selective, Recompute::full}) {
-      SCOPED_TRACE(testing::Message() << length << (has_bias ? " bias " : " ") << static_cast<int>(recompute));
+      SCOPED_TRACE(testing::Message() << length << " " << head_dim << (has_bias ? " bias " : " ")
+                                      << static_cast<int>(recompute));
       Bench<bf16> fast(model, 2, length, recompute);
       EXPECT_NEAR(fast.run(), expected, 5e-3 * expected);
       expect_close_gradients(fast, reference, 0.1);  // few numbers are mostly rounding errors

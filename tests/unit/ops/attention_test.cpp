@@ -3,6 +3,7 @@
 #include <cstring>
 #include <limits>
 
+#include "device/parallel.h"
 #include "op_test.h"
 #include "ops/cpu/growing_buffer.h"
 
@@ -236,37 +237,35 @@ struct WholeMatrix {
   }
   template <class T>
   HeadRows<T> heads(T* data, int64_t head, bool in_blocks) const {
-    return {data + head * shape.head_dim * (in_blocks ? k_block_side : 1), width, shape.queries * width, in_blocks};
+    HeadRows<T> rows{data, width, shape.queries * width, in_blocks};
+    rows.data = rows.head(head, shape.head_dim);
+    return rows;
   }
   // Row-major, wherever the operation puts it.
   std::vector<double> gradient(bool rotates, bool in_blocks) const {
     const std::vector<bf16> in = narrowed<bf16>(random_values(tokens * width, 1, 1.5));
     const int64_t out = shape.heads * shape.head_dim, key = shape.heads, value = key + shape.kv_heads;
     const std::vector<bf16> dy = narrowed<bf16>(random_values(tokens * out, 2));
-    std::vector<bf16> y(dy.size()), d(in.size(), to_bf16(std::numeric_limits<float>::quiet_NaN()));
+    std::vector<bf16> y(dy.size());
+    GrowingBuffer<bf16> buffer;  // on a cache line: only whole lines pass the caches by
+    bf16* const d = buffer.at_least(tokens * width);
+    std::fill_n(d, tokens * width, to_bf16(std::numeric_limits<float>::quiet_NaN()));
     std::vector<float> logsumexp(static_cast<size_t>(tokens * shape.heads));
-    const auto rows = [&](auto* data) { return HeadRows{data, out, shape.queries * out}; };
+    const auto rows = [&]<class T>(T* data) { return HeadRows<T>{data, out, shape.queries * out}; };
     const AttentionInputs<bf16> of{heads(in.data(), 0, false), heads(in.data(), key, false),
                                    heads(in.data(), value, false)};
-    ops<bf16>().attention_forward(shape, of, rows(y.data()), logsumexp.data());
+    cpu_ops<bf16>().attention_forward(shape, of, rows(y.data()), logsumexp.data());
     AttentionGradient<bf16> g{of,
                               rows(y.data()).read_only(),
                               logsumexp.data(),
                               rows(dy.data()),
-                              heads(d.data(), 0, in_blocks),
-                              heads(d.data(), key, in_blocks),
-                              heads(d.data(), value, in_blocks)};
+                              heads(d, 0, in_blocks),
+                              heads(d, key, in_blocks),
+                              heads(d, value, in_blocks)};
     if (rotates) g.rope = {table_cosine.data(), table_sine.data()};
-    ops<bf16>().attention_backward(shape, g);
-    std::vector<double> found = widened(d), row_major(found.size());
-    for (int64_t t = 0; t < tokens; ++t)
-      for (int64_t c = 0; c < width; ++c) {
-        constexpr int64_t k_side = k_block_side;
-        const int64_t block = (t / k_side * (width / k_side) + c / k_side) * k_side * k_side;
-        const int64_t at = in_blocks ? block + t % k_side * k_side + c % k_side : t * width + c;
-        row_major[static_cast<size_t>(t * width + c)] = found[static_cast<size_t>(at)];
-      }
-    return row_major;
+    cpu_ops<bf16>().attention_backward(shape, g);
+    const std::vector<double> found = widened(std::vector<bf16>(d, d + tokens * width));
+    return in_blocks ? BlockOrder{tokens, width}.rows_of(found) : found;
   }
   void rotate_back(std::vector<double>& gradient) const {
     std::vector<double> cosine(table_cosine.begin(), table_cosine.end()), sine(table_sine.begin(), table_sine.end());
@@ -280,11 +279,12 @@ struct WholeMatrix {
 };
 
 TEST(Bf16Attention, GradientsAreRotatedBackAndLieInBlocks) {
-  if (!ops<bf16>().finishes_gradients) GTEST_SKIP() << "needs a CPU with AMX";
+  if (!cpu_ops<bf16>().finishes_gradients) GTEST_SKIP() << "needs a CPU with AMX";
   const AttentionShape shapes[] = {
       {2, 64, 64, 0, 4, 2, 64, 0},    {1, 320, 320, 0, 2, 1, 128, 0},
       {1, 320, 320, 0, 4, 2, 32, 50}, {3, 96, 96, 0, 2, 2, 96, 0},  // its halves end within a vector's line
       {2, 71, 71, 0, 4, 2, 20, 0},    {1, 70, 70, 0, 2, 1, 40, 0}};
+  set_thread_count(1);
   for (const AttentionShape& shape : shapes) {
     SCOPED_TRACE(shape.head_dim);
     const WholeMatrix whole(shape);
@@ -300,6 +300,7 @@ TEST(Bf16Attention, GradientsAreRotatedBackAndLieInBlocks) {
       EXPECT_EQ(whole.gradient(true, true), rotated);
     }
   }
+  set_thread_count(0);
 }
 
 TYPED_TEST(FastAttention, LaterKeysMayOutweighAllBefore) {

@@ -111,6 +111,9 @@ TEST(MatmulTest, RowsOfTheResultFarApart) {
   compare_far_rows<float>({544, 520, 64}, true);
   compare_far_rows<bf16>({64, 130, 4000}, false);  // rows as they lie, one panel after the other
   compare_far_rows<float>({64, 130, 2080}, true);
+  set_thread_count(1);
+  compare_far_rows<bf16>({416, 392, 3104}, false);  // a thread's columns are one block, by shares of 1024
+  set_thread_count(0);
 }
 
 TEST(MatmulTest, ThreadsDoNotChangeTheResult) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <vector>
 
+#include "ops/matmul.h"
 #include "ops/op_table.h"
 #include "unit/op_values.h"
 
@@ -58,5 +59,29 @@ OpTable<T> ops() {
 template <class T>
 class FastOp : public ::testing::Test {};
 using FastTypes = ::testing::Types<float, bf16, f16>;
+
+// Where the elements of a matrix lie in blocks.
+struct BlockOrder {
+  int64_t rows, cols;
+  int64_t place(int64_t r, int64_t c) const {
+    return (r - r % k_block_side) * cols + (c - c % k_block_side + r % k_block_side) * k_block_side + c % k_block_side;
+  }
+  template <class N>
+  std::vector<N> rows_of(const std::vector<N>& blocks) const {
+    std::vector<N> result(blocks.size());
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t c = 0; c < cols; ++c)
+        result[static_cast<size_t>(r * cols + c)] = blocks[static_cast<size_t>(place(r, c))];
+    return result;
+  }
+  template <class N>
+  std::vector<N> blocks_of(const std::vector<N>& matrix) const {
+    std::vector<N> result(matrix.size());
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t c = 0; c < cols; ++c)
+        result[static_cast<size_t>(place(r, c))] = matrix[static_cast<size_t>(r * cols + c)];
+    return result;
+  }
+};
 
 }  // namespace tprimat::engine

@@ -264,9 +264,7 @@ class BackwardGroup {
     }
   };
   HeadPlace place_of_head(const HeadRows<bf16>& to, int64_t head) const {
-    const int64_t lines = to.in_blocks ? k_panel_lines : 1;  // of a block: its elements before those of the next
-    return {to.data + group_.batch * to.sequence_stride + head * t_.shape.head_dim * lines,
-            {to.in_blocks, to.row_stride}};
+    return {to.head(head, t_.shape.head_dim) + group_.batch * to.sequence_stride, {to.in_blocks, to.row_stride}};
   }
 
   // The gradient of a rotated row to that of the row before (rope.h, direction −1).

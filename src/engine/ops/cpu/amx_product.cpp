@@ -16,9 +16,7 @@ namespace {
 
 using amx::k_panel_lines;
 // Measured on Intel Xeons with 48 KB of first-level and 2 MB of second-level cache (docs/performance.md).
-// A block, which a thread has in its second-level cache at a time: elements and lines.
-constexpr int64_t k_block_size = 512 * 1024, k_longest_block = 512;
-constexpr int64_t k_enough_columns = 256;  // for each thread to have blocks of its own
+constexpr int64_t k_block_size = 1024 * k_amx_longest_block;  // elements
 // Steps of a panel that the first-level cache holds beside what streams by.
 constexpr int64_t k_part_steps = 16;
 constexpr int64_t k_block_sums = k_panel_lines * k_panel_lines;  // of 32 rows and 32 columns
@@ -29,10 +27,10 @@ int64_t whole_panels(int64_t lines) {
   return std::max(lines / k_pair, int64_t{1}) * k_pair;
 }
 
-// Blocks of about equal size: as many for each thread, and two at least, if there are lines enough.
-int64_t block_lines(int64_t lines, int64_t length) {
-  const int64_t longest = whole_panels(std::min(k_block_size / length, k_longest_block)), threads = thread_count();
-  const int64_t rounds = std::max((lines + longest * threads - 1) / (longest * threads), int64_t{2});
+// Blocks of about equal size: as many for each thread, and `fewest` at least, if there are lines enough.
+int64_t block_lines(int64_t lines, int64_t length, int64_t fewest) {
+  const int64_t longest = whole_panels(std::min(k_block_size / length, k_amx_longest_block)), threads = thread_count();
+  const int64_t rounds = std::max((lines + longest * threads - 1) / (longest * threads), fewest);
   return whole_panels((lines + rounds * threads - 1) / (rounds * threads) + 2 * k_panel_lines - 1);
 }
 
@@ -171,20 +169,24 @@ class Product {
     const bool by_rows = goes_by_rows();
     const Side own = by_rows ? Side::left : Side::right, shared = by_rows ? Side::right : Side::left;
     const Panels whole{0, share_.lines(shared).count, is_plain(shared) ? nullptr : pack_all(shared)};
-    const int64_t all = share_.lines(own).count, lines = block_lines(all, share_.length);
-    std::vector<double> squares(static_cast<size_t>((all + lines - 1) / lines));
+    // Each block of columns passes all rows, which come from memory then unless the caches hold them: one block for
+    // each thread, in two pieces, so that one may go to a thread that is free.
+    const bool has_halves = !by_rows && whole.packed == nullptr;
+    const int64_t pieces = has_halves ? 2 : 1, all = share_.lines(own).count;
+    const int64_t lines = block_lines(all, share_.length, 2 / pieces), product = ++products;
+    std::vector<double> squares(static_cast<size_t>((all + lines - 1) / lines * pieces));
     parallel_each(std::ssize(squares), [&](int64_t index) {
-      const int64_t first = index * lines, count = std::min(lines, all - first);
-      const Panels block{first, count, is_plain(own) ? nullptr : pack_block(own, first, count)};
-      double& of_block = squares[static_cast<size_t>(index)];
+      const int64_t first = index / pieces * lines, count = std::min(lines, all - first);
+      const Panels block{first, count, is_plain(own) ? nullptr : pack_block(own, {product, first, count})};
+      double& of_piece = squares[static_cast<size_t>(index)];
       if (!by_rows)
-        of_block = multiply_panels<Side::right>(whole, block);
+        of_piece = multiply_panels<Side::right>(part_of(whole, {index % pieces, pieces}), block);
       else if (rows_pass_once())
-        of_block = multiply_panels<Side::right>(block, whole);
+        of_piece = multiply_panels<Side::right>(block, whole);
       else if (amx::adds_in_place(share_))
-        of_block = multiply_by_columns(block, whole);  // a result that is read is visited row by row
+        of_piece = multiply_by_columns(block, whole);  // a result that is read is visited row by row
       else
-        of_block = multiply_panels<Side::left>(block, whole);
+        of_piece = multiply_panels<Side::left>(block, whole);
     });
     if (share_.squares != nullptr) *share_.squares = std::accumulate(squares.begin(), squares.end(), 0.0);
   }
@@ -194,7 +196,7 @@ class Product {
   // otherwise if the rows pass once, or unless each thread packs only its own columns: where rows stay as they lie and
   // there are columns enough.
   bool goes_by_rows() const {
-    const bool packs_only_own = can_stay_in_rows(share_) && share_.right.count >= k_enough_columns * thread_count();
+    const bool packs_only_own = can_stay_in_rows(share_) && has_own_columns(share_.right.count);
     return !Sums::k_by_turns && share_.left.count >= share_.right.count && (rows_pass_once() || !packs_only_own);
   }
   // Whether rows that stay as they lie meet all columns, which the second-level cache holds, one panel after the other:
@@ -218,10 +220,23 @@ class Product {
     return pack_whole(amx::panel_count(lines) * amx::panel_size(share_.length),
                       [&](bf16* panels, const PackShare& of) { pack(side, 0, lines, panels, of); });
   }
-  const bf16* pack_block(Side side, int64_t line, int64_t lines) const {
-    bf16* const panels = own_panels().at_least(amx::panel_count(lines) * amx::panel_size(share_.length));
-    pack(side, line, lines, panels);
+  struct Block {
+    int64_t product, line, lines;
+  };
+  // Unless this thread packed it just before.
+  const bf16* pack_block(Side side, const Block& block) const {
+    thread_local int64_t product = 0, line = 0;
+    bf16* const panels = own_panels().at_least(amx::panel_count(block.lines) * amx::panel_size(share_.length));
+    if (product != block.product || line != block.line) pack(side, block.line, block.lines, panels);
+    product = block.product, line = block.line;
     return panels;
+  }
+  // One of equal parts, in whole panels.
+  Panels part_of(const Panels& side, const PackShare& part) const {
+    const int64_t count = amx::panel_count(side.count), first = part.first(count) * k_panel_lines;
+    const int64_t end = std::min(part.end(count) * k_panel_lines, side.count);
+    return {side.line + first, end - first,
+            side.packed == nullptr ? nullptr : side.packed_at(side.line + first, share_.length)};
   }
 
   // As many columns at a time as the second-level cache holds beside a panel of rows.
@@ -290,6 +305,7 @@ class Product {
     return amx::packed_left(side.packed_at(line, share_.length));
   }
 
+  static inline int64_t products = 0;  // so far, one at a time
   const Bf16Share<C>& share_;
   const Sums& sums_;
 };

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "device/parallel.h"
 #include "ops/cpu/amx_tiles.h"
 #include "ops/cpu/bf16_share.h"
 #include "ops/matmul.h"
@@ -15,6 +16,13 @@ inline bool can_stay_in_rows(const Bf16Lines& left) {
   return left.step == 1 && left.line_stride % k_line == 0 && left.line_stride % k_alike != 0 &&
          left.count % amx::k_panel_lines == 0;
 }
+// Whether there are columns enough for each thread to have blocks of its own.
+inline bool has_own_columns(int64_t columns) {
+  constexpr int64_t k_enough = 256;
+  return columns >= k_enough * thread_count();
+}
+// Lines of a block, which a thread has in its second-level cache at a time: up to this many, of 1024 elements.
+inline constexpr int64_t k_amx_longest_block = 512;
 // Elements of the columns that stay in the second-level cache while rows pass by.
 inline constexpr int64_t k_amx_columns_size = 384 * 1024;
 
@@ -25,7 +33,7 @@ void multiply_share_by_amx(const Bf16Share<C>& share);
 // The same, and what the epilogue does to the sums.
 void multiply_share_by_amx(const Bf16Share<bf16>& share, const Epilogue<bf16>& epilogue);
 
-// The activation again, with the same bits, from what its product kept.
+// The activation again, with the same bits, from what its product kept other than slopes.
 void activate_kept_by_amx(bool is_gated, const bf16* kept, const MatrixView<bf16>& y);
 
 }  // namespace tprimat::engine

@@ -78,6 +78,7 @@ struct AttentionTiles {
     const int64_t first = position(query_tile), last = first + rows(query_tile) - 1;
     return (key_tile + 1) * k_tile > end_key(first) || key_tile * k_tile < first_key(last);
   }
+  // Of rows that do not lie in blocks.
   template <class T>
   T* head(const HeadRows<T>& rows_of, int64_t batch, int64_t head, int64_t t) const {
     return rows_of.data + batch * rows_of.sequence_stride + t * rows_of.row_stride + head * shape.head_dim;

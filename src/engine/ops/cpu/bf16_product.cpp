@@ -17,7 +17,8 @@ constexpr int64_t k_left_block = 96, k_right_block = 192;  // lines of the large
 // Elements of a line that are packed at a time. Measured on Zen 5 (1 MB of second-level cache) and, for tiles, on Intel
 // Xeons (2 MB): docs/performance.md. Longer sums go by shorter shares, whose sums pass through memory; in
 // float they are added in place, by long shares where each pass over a large result costs too much. If rows stay as
-// they lie and there are few columns, shares are so short that the rows are read from memory once.
+// they lie and there are few columns, shares are so short that the rows are read from memory once, or once by each
+// thread.
 template <class C>
 int64_t longest_share(const Bf16Lines& left, int64_t columns) {
   constexpr bool k_is_float = std::is_same_v<C, float>;
@@ -26,9 +27,10 @@ int64_t longest_share(const Bf16Lines& left, int64_t columns) {
   if (!has_amx()) return k_longest;
   if (left.length <= k_whole || (k_is_float && left.count * columns > k_large_result)) return k_longest_of_tiles;
   if (k_is_float) return 512;
+  if (left.count < columns || !can_stay_in_rows(left)) return k_longest;
   const int64_t fitting = k_amx_columns_size / columns / amx::k_step * amx::k_step;
-  return fitting >= k_shortest && left.count >= columns && can_stay_in_rows(left) ? std::min(fitting, k_longest)
-                                                                                  : k_longest;
+  if (fitting >= k_shortest) return std::min(fitting, k_longest);
+  return has_own_columns(columns) && columns <= k_amx_longest_block * thread_count() ? k_shortest : k_longest;
 }
 
 // The shares of the sum over k: of equal length, in whole vectors but for the last.

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/check.h"
 #include "ops/attention.h"
 
 namespace tprimat::engine::reference {
@@ -124,6 +125,7 @@ void store_sums(const AttentionShape& shape, const std::vector<Accum<T>>& sums, 
 
 template <class T>
 void attention_backward(const AttentionShape& shape, const AttentionGradient<T>& g) {
+  CHECK(!g.is_finished());
   const int64_t group = shape.heads / shape.kv_heads;
   for (int64_t b = 0; b < shape.batch; ++b) {
     for (int64_t kv = 0; kv < shape.kv_heads; ++kv) {
