@@ -7,6 +7,7 @@
 #include <limits>
 #include <memory>
 #include <random>
+#include <tuple>
 
 #include "nn/initial_values.h"
 
@@ -224,12 +225,8 @@ TEST_P(WholeModel, FloatAgreesWithDoubleTo1e5) {
 // A processor with AMX takes an activation of this width into its products. It lies in blocks where 32 divides the
 // tokens, 2·48 and 2·64 here; the gradients of heads do at length 64 with heads of 32.
 TEST_P(WholeModel, Bf16AgreesWithDouble) {
-  struct Case {
-    int64_t length, head_dim;
-    bool has_bias;
-  };
   for (const auto& [length, head_dim, has_bias] :
-       {Case{37, 6, false}, {48, 6, false}, {48, 6, true}, {64, 32, false}, {64, 32, true}}) {
+       {std::tuple(37, 6, false), {48, 6, false}, {48, 6, true}, {64, 32, false}, {64, 32, true}}) {
     ModelSpec model = tiny_model(GetParam());
     model.ffn_hidden_size = 64, model.head_dim = head_dim, model.qkv_bias = false, model.linear_bias = has_bias;
     Bench<double> reference(model, 2, length);
