@@ -225,14 +225,14 @@ TEST_P(WholeModel, FloatAgreesWithDoubleTo1e5) {
 // A processor with AMX takes an activation of this width into its products. It lies in blocks where 32 divides the
 // tokens, 2·48 and 2·64 here; the gradients of heads do at length 64 with heads of 32.
 TEST_P(WholeModel, Bf16AgreesWithDouble) {
-  for (const auto& [length, head_dim, has_bias] :
+  for (const auto& [length, dim, has_bias] :
        {std::tuple(37, 6, false), {48, 6, false}, {48, 6, true}, {64, 32, false}, {64, 32, true}}) {
     ModelSpec model = tiny_model(GetParam());
-    model.ffn_hidden_size = 64, model.head_dim = head_dim, model.qkv_bias = false, model.linear_bias = has_bias;
+    model.ffn_hidden_size = 64, model.head_dim = dim, model.qkv_bias = false, model.linear_bias = has_bias;
     Bench<double> reference(model, 2, length);
     for (const double expected = reference.run();
          const Recompute recompute : {Recompute::none, Recompute::selective, Recompute::full}) {
-      SCOPED_TRACE(testing::Message() << length << " " << head_dim << (has_bias ? " bias " : " ")
+      SCOPED_TRACE(testing::Message() << length << " " << dim << (has_bias ? " bias " : " ")
                                       << static_cast<int>(recompute));
       Bench<bf16> fast(model, 2, length, recompute);
       EXPECT_NEAR(fast.run(), expected, 5e-3 * expected);
@@ -248,7 +248,6 @@ TEST_P(WholeModel, SameInputsGiveTheSameBits) {
   EXPECT_EQ(bench.run(), loss);
   EXPECT_EQ(bench.gradients, gradients);
 }
-
 template <class T>
 void expect_writing_is_adding_to_zeros(const ModelSpec& model, Recompute recompute) {
   for (const int micro_batches : {1, 3}) {
