@@ -138,7 +138,7 @@ int64_t chunk_rows(int64_t tokens, int64_t vocab, int64_t max_logits) {
   return rows;
 }
 
-// Rows of logits, and the gradients that lie over them, begin at multiples of 256 bytes whatever the vocabulary: the
+// Rows of logits, and the gradients that lie over them, are a multiple of 256 bytes apart whatever the vocabulary: the
 // most that matrix libraries ask for, and whole cache lines. Otherwise GPT-2's 50257 would misalign three of four rows
 // for the 16-byte loads of GPUs. Only where that is a multiple of 2 KB, whose rows would share a few sets of a
 // processor's caches, do they lie one cache line further apart there.

@@ -43,7 +43,7 @@ bool Mlp<T>::fuses_activation(const Pass<T>& pass) const {
   return multiple > 0 && width_ % multiple == 0 && !up_.rounds_to_fp8();
 }
 
-// Whether fused products keep slopes: nothing makes the activation again of what they keep.
+// Whether fused products keep slopes: only if the activation is never made again from them.
 template <class T>
 bool Mlp<T>::keeps_slopes(const Pass<T>& pass) const {
   return inner_is_kept_ && pass.ops.keeps_slopes;

@@ -51,8 +51,8 @@ struct Epilogue {
   T* swiglu = nullptr;            // rows × cols/2: c = [gate, up] = a·b + bias, swiglu = silu(gate) ⊙ up
   // rows × 2·cols, as is c: swiglu_input = [gate, up], c = [dgate, dup]; a·b is the gradient of silu(gate) ⊙ up
   const T* swiglu_input = nullptr;
-  // What is kept for the backward product, in before_gelu or in the c of a swiglu, is what the gradient is multiplied
-  // by: gelu' there, [silu'(gate) ⊙ up, silu(gate)] here. gelu_input and swiglu_input then are these.
+  // What is kept for the backward product is what the gradient is multiplied by: gelu' in before_gelu,
+  // [silu'(gate) ⊙ up, silu(gate)] in the c of a swiglu. gelu_input and swiglu_input then hold these.
   bool keeps_slopes = false;
   // The activation's output (`swiglu`, or c of a gelu) or the gradient of its input (c) lies in blocks; 32 divides its
   // rows.
@@ -92,7 +92,7 @@ struct MatmulOps {
   // y: the activation again from what a fused forward product kept other than slopes, where that is in an order of the
   // device's own; null: it is a matrix as others, with its bias.
   void (*activate_kept)(bool is_gated, const T* kept, const MatrixView<T>& y) = nullptr;
-  // Whether operands may lie in blocks: the products that read them would pack it into such blocks anyway. They
+  // Whether operands may lie in blocks: products that read them would pack them into such blocks anyway. They
   // read them as a, as the transpose of a, and as the b of a product with the transpose of another matrix.
   bool has_blocks = false;
   // The same as matmul_wide, where no dimension is zero; returns Σ c² of what c then holds, added up in an order that

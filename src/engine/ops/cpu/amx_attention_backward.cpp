@@ -267,7 +267,7 @@ class BackwardGroup {
     return {to.head(head, t_.shape.head_dim) + group_.batch * to.sequence_stride, {to.in_blocks, to.row_stride}};
   }
 
-  // The gradient of a rotated row to that of the row before (rope.h, direction −1).
+  // Turns a rotated row's gradient into the unrotated row's (rope.h, direction −1).
   TPRIMAT_AVX512_BF16 void rotate_back(float* row, int64_t token) const {
     const int64_t half = t_.shape.head_dim / 2, at = token * half;
     for (int64_t c = 0; c < half; c += k_lanes) {
