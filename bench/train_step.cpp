@@ -163,15 +163,15 @@ class PeakBetween {
 
 // The second MFU of each round, and the operations of all of them.
 void report_same_moments(const PeakBetween& between, const std::vector<PeakBetween::Steps>& rounds, double step_flops) {
+  const std::vector<double>& peaks = between.peaks();
   std::vector<double> shares;
   PeakBetween::Steps all;
   double work = 0;  // of the peak's products, had they run all the time
   fmt::print("of the peak at the same moments:");
   for (size_t i = 0; i < rounds.size(); ++i) {
-    const double peak = between.peaks()[i], flops = step_flops * static_cast<double>(rounds[i].count);
-    all.count += rounds[i].count, all.seconds += rounds[i].seconds, work += rounds[i].seconds * peak;
-    shares.push_back(flops / rounds[i].seconds / peak);
-    fmt::print(" {:.3f} of {:.0f}", shares.back(), peak / 1e9);
+    all.count += rounds[i].count, all.seconds += rounds[i].seconds, work += rounds[i].seconds * peaks[i];
+    shares.push_back(step_flops * static_cast<double>(rounds[i].count) / rounds[i].seconds / peaks[i]);
+    fmt::print(" {:.3f} of {:.0f}", shares.back(), peaks[i] / 1e9);
   }
   fmt::print(
       " GFLOP/s, median {:.3f}\n{}", median(shares),

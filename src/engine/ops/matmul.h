@@ -11,9 +11,9 @@ namespace tprimat::engine {
 
 // A matrix in memory: element (r, c) is at data[r·row_stride + c·col_stride]; one of the strides is 1.
 // In blocks, in which fused activations and gradients of heads may be (MatmulOps::has_blocks,
-// AttentionOps::finishes_gradients), a matrix lies as row-major blocks
-// of 32×32 elements, one row of blocks after the other, without gaps; 32 divides rows and cols. The strides are those
-// of the ordinary matrix; the first of every 32 rows begins where it would begin there.
+// AttentionOps::finishes_gradients), a matrix lies as row-major blocks of 32×32 elements, one row of blocks after the
+// other, without gaps; 32 divides rows and cols. The strides are those of the ordinary matrix; the first of every 32
+// rows begins where it would begin there.
 template <class T>
 struct MatrixView {
   T* data;
@@ -92,8 +92,8 @@ struct MatmulOps {
   // y: the activation again from what a fused forward product kept other than slopes, where that is in an order of the
   // device's own; null: it is a matrix as others, with its bias.
   void (*activate_kept)(bool is_gated, const T* kept, const MatrixView<T>& y) = nullptr;
-  // Whether operands may lie in blocks: products that read them would pack them into such blocks anyway. They
-  // read them as a, as the transpose of a, and as the b of a product with the transpose of another matrix.
+  // Whether operands may lie in blocks: products that read them would pack them into such blocks anyway. They read them
+  // as a, as the transpose of a, and as the b of a product with the transpose of another matrix.
   bool has_blocks = false;
   // The same as matmul_wide, where no dimension is zero; returns Σ c² of what c then holds, added up in an order that
   // depends on the number of threads alone. Null: this device would have to read c again for it.

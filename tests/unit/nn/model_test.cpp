@@ -232,8 +232,7 @@ TEST_P(WholeModel, Bf16AgreesWithDouble) {
     Bench<double> reference(model, 2, length);
     for (const double expected = reference.run();
          const Recompute recompute : {Recompute::none, Recompute::selective, Recompute::full}) {
-      SCOPED_TRACE(testing::Message() << length << " " << dim << (has_bias ? " bias " : " ")
-                                      << static_cast<int>(recompute));
+      SCOPED_TRACE(testing::Message() << length << " " << dim << " " << has_bias << static_cast<int>(recompute));
       Bench<bf16> fast(model, 2, length, recompute);
       EXPECT_NEAR(fast.run(), expected, 5e-3 * expected);
       expect_close_gradients(fast, reference, 0.1);  // few numbers are mostly rounding errors
@@ -248,6 +247,7 @@ TEST_P(WholeModel, SameInputsGiveTheSameBits) {
   EXPECT_EQ(bench.run(), loss);
   EXPECT_EQ(bench.gradients, gradients);
 }
+
 template <class T>
 void expect_writing_is_adding_to_zeros(const ModelSpec& model, Recompute recompute) {
   for (const int micro_batches : {1, 3}) {

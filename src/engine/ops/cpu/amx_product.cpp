@@ -172,15 +172,15 @@ class Product {
     // Each block of columns passes all rows, which come from memory then unless the caches hold them: one block for
     // each thread, in two pieces, so that one may go to a thread that is free.
     const bool has_halves = !by_rows && whole.packed == nullptr;
-    const int64_t pieces = has_halves ? 2 : 1, all = share_.lines(own).count;
-    const int64_t lines = block_lines(all, share_.length, 2 / pieces), product = ++products;
+    const int64_t pieces = has_halves ? 2 : 1, fewest = has_halves ? 1 : 2, all = share_.lines(own).count;
+    const int64_t lines = block_lines(all, share_.length, fewest), product = ++products;
     std::vector<double> squares(static_cast<size_t>((all + lines - 1) / lines * pieces));
     parallel_each(std::ssize(squares), [&](int64_t index) {
       const int64_t first = index / pieces * lines, count = std::min(lines, all - first);
       const Panels block{first, count, is_plain(own) ? nullptr : pack_block(own, {product, first, count})};
       double& of_piece = squares[static_cast<size_t>(index)];
       if (!by_rows)
-        of_piece = multiply_panels<Side::right>(part_of(whole, {index % pieces, pieces}), block);
+        of_piece = multiply_panels<Side::right>(piece_of(whole, {index % pieces, pieces}), block);
       else if (rows_pass_once())
         of_piece = multiply_panels<Side::right>(block, whole);
       else if (amx::adds_in_place(share_))
@@ -231,12 +231,11 @@ class Product {
     product = block.product, line = block.line;
     return panels;
   }
-  // One of equal parts, in whole panels.
-  Panels part_of(const Panels& side, const PackShare& part) const {
-    const int64_t count = amx::panel_count(side.count), first = part.first(count) * k_panel_lines;
-    const int64_t end = std::min(part.end(count) * k_panel_lines, side.count);
-    return {side.line + first, end - first,
-            side.packed == nullptr ? nullptr : side.packed_at(side.line + first, share_.length)};
+  // One of equal pieces of rows as they lie, in whole panels.
+  static Panels piece_of(const Panels& rows, const PackShare& piece) {
+    if (piece.of == 1) return rows;
+    const int64_t count = amx::panel_count(rows.count), first = piece.first(count) * k_panel_lines;
+    return {first, std::min(piece.end(count) * k_panel_lines, rows.count) - first, nullptr};
   }
 
   // As many columns at a time as the second-level cache holds beside a panel of rows.

@@ -12,6 +12,7 @@
 
 #include "base/check.h"
 #include "device/parallel.h"
+#include "ops/cpu/amx_tiles.h"
 #include "ops/cpu/attention_tiles.h"
 #include "ops/cpu/bf16_attention.h"
 #include "ops/cpu/lanes-inl.h"
@@ -304,9 +305,7 @@ void backward(const AttentionShape& shape, const AttentionGradient<T>& gradient)
 }
 
 void attention(OpsByFormat<AttentionOps>& ops) {
-  ops.set_fast([]<class T>(AttentionOps<T>& fast) {
-    fast = {forward<T>, backward<T>, std::is_same_v<T, bf16> && finishes_attention_gradients()};
-  });
+  ops.set_fast([]<class T>(AttentionOps<T>& fast) { fast = {forward<T>, backward<T>}; });
 }
 
 }  // namespace HWY_NAMESPACE
@@ -320,6 +319,7 @@ HWY_EXPORT(attention);
 
 void set_cpu_ops(OpsByFormat<AttentionOps>& ops) {
   HWY_DYNAMIC_DISPATCH(attention)(ops);
+  ops.bfloat16.finishes_gradients = has_amx();
   ops.f64 = {reference::attention_forward, reference::attention_backward};
 }
 

@@ -136,8 +136,6 @@ void forward_group(const AttentionTiles& t, const HeadGroup& group, const Attent
 // An odd head would make the last pair of a row reach into the next head.
 bool has_bf16_attention(const AttentionShape& shape) { return has_bf16_pairs() && shape.head_dim % 2 == 0; }
 
-bool finishes_attention_gradients() { return has_bf16_pairs() && has_amx(); }
-
 void bf16_attention_forward(const AttentionShape& shape, const AttentionInputs<bf16>& inputs, const HeadRows<bf16>& y,
                             float* logsumexp) {
   if (has_amx()) return amx::attention_forward(shape, inputs, y, logsumexp);
@@ -151,7 +149,6 @@ void bf16_attention_forward(const AttentionShape& shape, const AttentionInputs<b
 
 namespace tprimat::engine {
 bool has_bf16_attention(const AttentionShape&) { return false; }
-bool finishes_attention_gradients() { return false; }
 void bf16_attention_forward(const AttentionShape&, const AttentionInputs<bf16>&, const HeadRows<bf16>&, float*) {
   CHECK(false);
 }

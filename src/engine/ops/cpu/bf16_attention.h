@@ -8,7 +8,6 @@ namespace tprimat::engine {
 // 32 with AMX (amx_attention.h). The probabilities and their gradients are rounded to bf16 between the products, as in
 // every flash attention of bf16; sums, maxima and exponentials stay float.
 bool has_bf16_attention(const AttentionShape& shape);
-bool finishes_attention_gradients();
 void bf16_attention_forward(const AttentionShape& shape, const AttentionInputs<bf16>& inputs, const HeadRows<bf16>& y,
                             float* logsumexp);
 void bf16_attention_backward(const AttentionShape& shape, const AttentionGradient<bf16>& gradient);
