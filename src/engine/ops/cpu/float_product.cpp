@@ -22,21 +22,23 @@ namespace tprimat::engine {
 namespace HWY_NAMESPACE {
 namespace {
 
-// A tile of the result that stays in registers: rows of so many vectors. Of all tiles that fit, the nearest to a square
-// takes the fewest loads.
-constexpr int64_t k_rows = HWY_MAX_BYTES >= 64 || HWY_ARCH_ARM ? 6 : 4;
-constexpr int64_t k_vectors = HWY_MAX_BYTES >= 64 || HWY_ARCH_ARM ? 4 : 3;
+// A tile of the result that stays in registers: rows of so many vectors, as many sums as the registers hold.
+constexpr int64_t k_rows = 6;
+constexpr int64_t k_vectors = HWY_MAX_BYTES >= 64 || HWY_ARCH_ARM ? 4 : 2;
 constexpr int64_t k_lanes = HWY_MAX_BYTES / sizeof(float);
 constexpr int64_t k_columns = k_vectors * k_lanes;
 constexpr int64_t k_line = 64 / sizeof(float);  // of a cache
 
 // Measured on a Xeon with 48 KB and 2 MB of cache per core: docs/decisions.md.
-constexpr int64_t k_max_share = 768;                        // elements of a sum between two visits of the result
-constexpr int64_t k_max_chunk = 3 * k_max_share;            // packed at a time
-constexpr int64_t k_chunk_floats = 1 << 21;                 // of a packed operand: 8 MB
-constexpr int64_t k_task_rows = 192, k_task_columns = 256;  // that one thread multiplies without a break
+// Elements of a sum between two visits of the result.
+constexpr int64_t k_max_share = HWY_MAX_BYTES >= 64 ? 768 : 512;
+constexpr int64_t k_chunk_floats = 1 << 21;                // of a packed operand: 8 MB
+constexpr int64_t k_task_rows = 96, k_task_columns = 256;  // that one thread multiplies without a break
 constexpr int64_t k_task_panels = k_task_columns / k_columns;
-constexpr int64_t k_ahead = 6;  // elements that a panel is prefetched ahead, from the second-level cache
+constexpr int64_t k_pack_lines = 192;  // packed by one thread without a break: memory is read in runs of 768 bytes
+constexpr int64_t k_ahead = 6;         // elements that a panel is prefetched ahead, from the second-level cache
+// Rows whose elements are adjacent are packed too: the faster the tiles, the less that pays.
+constexpr bool k_packs_all_rows = HWY_MAX_BYTES < 64;
 
 int64_t share_of(int64_t length) {
   const int64_t shares = (length + k_max_share - 1) / k_max_share;
@@ -56,64 +58,69 @@ Lines part(const Lines& from, int64_t line, int64_t count, int64_t begin, int64_
           from.col_stride};
 }
 
-// A packed operand: its shares one after the other, of each the panels of `Width` lines; a panel holds element 0 of all
-// its lines, then element 1. Lines past the last are zero.
+// A packed operand: panels of `Width` lines; a panel holds element 0 of all its lines, then element 1. Lines past the
+// last are zero.
 template <int64_t Width>
 struct Panels {
   float* data;
-  int64_t count;
-  float* at(int64_t begin, int64_t panel, int64_t length) const {
-    return data + (begin * count + panel * length) * Width;
-  }
+  int64_t count, length;
+  float* at(int64_t panel) const { return data + panel * length * Width; }
 };
 
-// Neighbouring panels of one share whose lines lie side by side: memory is read in long runs.
+// Neighbouring panels whose lines lie side by side. A few elements of all lines at a time: they are read in long runs,
+// of which no cache knows the next one, and each panel gets whole cache lines.
 template <int64_t Width>
 void pack_across(const Lines& from, float* to) {
+  constexpr int64_t k_elements = 8;
   const int64_t whole = from.rows / Width, rest = from.rows % Width, panel = from.cols * Width;
-  for (int64_t k = 0; k < from.cols; ++k, to += Width) {
-    const float* const row = from.data + k * from.col_stride;
-    for (int64_t p = 0; p < whole; ++p) std::memcpy(to + p * panel, row + p * Width, Width * sizeof(float));
+  for (int64_t begin = 0; begin < from.cols; begin += k_elements) {
+    const int64_t end = std::min(begin + k_elements, from.cols);
+    for (int64_t k = end; k < std::min(end + k_elements, from.cols); ++k)
+      for (int64_t i = 0; i < from.rows; i += k_line) __builtin_prefetch(from.data + k * from.col_stride + i, 0, 2);
+    for (int64_t p = 0; p < whole; ++p)
+      for (int64_t k = begin; k < end; ++k)
+        std::memcpy(to + p * panel + k * Width, from.data + k * from.col_stride + p * Width, Width * sizeof(float));
     if (rest == 0) continue;
-    float* const last = to + whole * panel;
-    std::copy_n(row + whole * Width, rest, last);
-    std::fill_n(last + rest, Width - rest, 0.0f);
+    for (int64_t k = begin; k < end; ++k) {
+      float* const last = to + whole * panel + k * Width;
+      std::copy_n(from.data + k * from.col_stride + whole * Width, rest, last);
+      std::fill_n(last + rest, Width - rest, 0.0f);
+    }
   }
 }
 
-// The lines of one panel lie one after the other, each along its elements.
+// The lines of one panel lie one after the other, each along its elements. The last square of lines begins so early
+// that it is whole.
 template <int64_t Width>
 void pack_along(const Lines& from, float* to) {
   constexpr int64_t k_square = 4;
-  const int64_t lines = from.rows / k_square * k_square, elements = from.cols / k_square * k_square;
+  const int64_t elements = from.rows < k_square ? 0 : from.cols / k_square * k_square;
   for (int64_t begin = 0; begin < elements; begin += k_line)
-    for (int64_t i = 0; i < lines; i += k_square)
+    for (int64_t line = 0; line < from.rows; line += k_square) {
+      const int64_t i = std::min(line, from.rows - k_square);
       for (int64_t k = begin; k < std::min(begin + k_line, elements); k += k_square)
         transpose4(from.data + i * from.row_stride + k, from.row_stride, to + k * Width + i, Width);
+    }
   for (int64_t k = 0; k < from.cols; ++k) {
-    const int64_t first = k < elements ? lines : 0;  // the squares have the others
-    for (int64_t i = first; i < from.rows; ++i) to[k * Width + i] = from.data[i * from.row_stride + k];
+    for (int64_t i = 0; i < from.rows && k >= elements; ++i) to[k * Width + i] = from.data[i * from.row_stride + k];
     std::fill(to + k * Width + from.rows, to + (k + 1) * Width, 0.0f);
   }
 }
 
 // All threads together.
 template <int64_t Width>
-Panels<Width> pack(const Lines& from, int64_t share, GrowingBuffer<float>& buffer) {
-  constexpr int64_t k_together = 8;  // panels
+Panels<Width> pack(const Lines& from, GrowingBuffer<float>& buffer) {
+  constexpr int64_t k_together = k_pack_lines / Width;  // panels
   CHECK(lie_along(from) || from.row_stride == 1 || from.rows == 1);
   const int64_t count = panel_count(from.rows, Width);
-  const Panels<Width> panels{buffer.at_least(from.cols * count * Width), count};
-  const int64_t groups = panel_count(panels.count, k_together), shares = panel_count(from.cols, share);
-  parallel_each(groups * shares, [&](int64_t piece) {
-    const int64_t begin = piece / groups * share, length = std::min(share, from.cols - begin);
-    const int64_t first = piece % groups * k_together, end = std::min(first + k_together, panels.count);
+  const Panels<Width> panels{buffer.at_least(from.cols * count * Width), count, from.cols};
+  parallel_each(panel_count(count, k_together), [&](int64_t piece) {
+    const int64_t first = piece * k_together, end = std::min(first + k_together, count);
     const auto lines = [&](int64_t panel, int64_t together) {
-      return part(from, panel * Width, std::min(together * Width, from.rows - panel * Width), begin, length);
+      return part(from, panel * Width, std::min(together * Width, from.rows - panel * Width), 0, from.cols);
     };
-    if (!lie_along(from)) return pack_across<Width>(lines(first, end - first), panels.at(begin, first, length));
-    for (int64_t panel = first; panel < end; ++panel)
-      pack_along<Width>(lines(panel, 1), panels.at(begin, panel, length));
+    if (!lie_along(from)) return pack_across<Width>(lines(first, end - first), panels.at(first));
+    for (int64_t panel = first; panel < end; ++panel) pack_along<Width>(lines(panel, 1), panels.at(panel));
   });
   return panels;
 }
@@ -199,26 +206,22 @@ Kernel kernel_for(int64_t rows, int64_t cols) {
   return k_kernels[static_cast<size_t>((rows - 1) * k_vectors + panel_count(cols, k_lanes) - 1)];
 }
 
-// Part of a product: rows and columns of c, and elements [begin, end) of their sums.
-struct Chunk {
-  int64_t row, rows, col, cols, begin, end;
+// Rows of the left side, packed or as they lie.
+struct Left {
+  Lines lines;
+  Panels<k_rows> panels;
+  LeftRows tile(int64_t row) const {
+    if (panels.data != nullptr) return {panels.at(row / k_rows), 1, k_rows};
+    return {lines.data + row * lines.row_stride, lines.row_stride, 1};
+  }
 };
 
-struct Product {
-  Lines left, right;
+// One share of the sums of a part of c: c = left·right or c += left·right.
+struct Chunk {
+  Left left;
+  Panels<k_columns> right;
   MatrixView<float> c;
   bool adds;
-  int64_t share;
-};
-
-// The rows of the left side, packed or as they lie.
-struct Left {
-  Lines lines;  // of the chunk
-  Panels<k_rows> panels;
-  LeftRows tile(int64_t begin, int64_t length, int64_t row) const {
-    if (panels.data != nullptr) return {panels.at(begin, row / k_rows, length), 1, k_rows};
-    return {lines.data + row * lines.row_stride + begin, lines.row_stride, 1};
-  }
 };
 
 // Rows and panels of columns that one thread multiplies without a break.
@@ -226,27 +229,23 @@ struct Task {
   int64_t first_row, end_row, first_panel, end_panel;
 };
 
-void multiply_task(const Product& p, const Chunk& chunk, const Left& left, const Panels<k_columns>& right,
-                   const Task& task) {
-  for (int64_t begin = 0; begin < chunk.end - chunk.begin; begin += p.share) {
-    const int64_t length = std::min(p.share, chunk.end - chunk.begin - begin);
-    const bool adds = p.adds || chunk.begin + begin > 0;
-    for (int64_t row = task.first_row; row < task.end_row; row += k_rows) {
-      const int64_t row_count = std::min(k_rows, task.end_row - row);
-      const Kernel multiply_whole = kernel_for(row_count, k_columns);
-      const LeftRows rows = left.tile(begin, length, row);
-      float* const c = p.c.data + (chunk.row + row) * p.c.row_stride + chunk.col;
-      for (int64_t panel = task.first_panel; panel < task.end_panel; ++panel) {
-        const int64_t col = panel * k_columns, cols = std::min(k_columns, chunk.cols - col);
-        const Tile tile{c + col, p.c.row_stride, adds};
-        const float* const columns = right.at(begin, panel, length);
-        if (cols == k_columns) {
-          multiply_whole(rows, columns, length, tile);
-        } else {
-          HWY_ALIGN float whole[k_rows * k_columns];
-          kernel_for(row_count, cols)(rows, columns, length, {whole, k_columns, false});
-          put_columns(whole, row_count, cols, tile);
-        }
+void multiply_task(const Chunk& chunk, const Task& task) {
+  const int64_t length = chunk.right.length;
+  for (int64_t row = task.first_row; row < task.end_row; row += k_rows) {
+    const int64_t row_count = std::min(k_rows, task.end_row - row);
+    const Kernel multiply_whole = kernel_for(row_count, k_columns);
+    const LeftRows rows = chunk.left.tile(row);
+    float* const c = chunk.c.data + row * chunk.c.row_stride;
+    for (int64_t panel = task.first_panel; panel < task.end_panel; ++panel) {
+      const int64_t col = panel * k_columns, cols = std::min(k_columns, chunk.c.cols - col);
+      const Tile tile{c + col, chunk.c.row_stride, chunk.adds};
+      const float* const columns = chunk.right.at(panel);
+      if (cols == k_columns) {
+        multiply_whole(rows, columns, length, tile);
+      } else {
+        HWY_ALIGN float whole[k_rows * k_columns];
+        kernel_for(row_count, cols)(rows, columns, length, {whole, k_columns, false});
+        put_columns(whole, row_count, cols, tile);
       }
     }
   }
@@ -260,28 +259,27 @@ int64_t part_length(int64_t count, int64_t parts, int64_t unit) {
 // Rows and panels of a task: fewer than the caches hold if threads would be idle.
 struct TaskSize {
   int64_t rows, panels;
-  int64_t count(const Chunk& chunk, int64_t all_panels) const {
-    return panel_count(chunk.rows, rows) * panel_count(all_panels, panels);
-  }
 };
 
-TaskSize size_tasks(const Chunk& chunk, int64_t panels) {
-  constexpr int64_t k_min_rows = 96, k_min_panels = 1;
+TaskSize size_tasks(int64_t rows, int64_t panels) {
+  constexpr int64_t k_min_rows = 48, k_min_panels = 1;
   const int64_t wanted = thread_count() == 1 ? 1 : k_pieces_per_thread * thread_count();
   TaskSize size{k_task_rows, k_task_panels};
-  while (size.count(chunk, panels) < wanted && size.panels > k_min_panels) size.panels /= 2;
-  while (size.count(chunk, panels) < wanted && size.rows > k_min_rows) size.rows /= 2;
-  return {part_length(chunk.rows, panel_count(chunk.rows, size.rows), k_rows),
+  const auto are_few = [&] { return panel_count(rows, size.rows) * panel_count(panels, size.panels) < wanted; };
+  while (are_few() && size.panels > k_min_panels) size.panels /= 2;
+  while (are_few() && size.rows > k_min_rows) size.rows /= 2;
+  return {part_length(rows, panel_count(rows, size.rows), k_rows),
           part_length(panels, panel_count(panels, size.panels), 1)};
 }
 
-void multiply_chunk(const Product& p, const Chunk& chunk, const Left& left, const Panels<k_columns>& right) {
-  const TaskSize size = size_tasks(chunk, right.count);
-  const int64_t across = panel_count(right.count, size.panels);
-  parallel_each(size.count(chunk, right.count), [&](int64_t task) {
-    const int64_t row = task / across * size.rows, panel = task % across * size.panels;
-    multiply_task(p, chunk, left, right,
-                  {row, std::min(row + size.rows, chunk.rows), panel, std::min(panel + size.panels, right.count)});
+// Tasks with the same columns come one after the other: these stay in a thread's cache, the rows pass through it.
+void multiply_chunk(const Chunk& chunk) {
+  const int64_t rows = chunk.c.rows, panels = chunk.right.count;
+  const TaskSize size = size_tasks(rows, panels);
+  const int64_t down = panel_count(rows, size.rows), across = panel_count(panels, size.panels);
+  parallel_each(down * across, [&](int64_t task) {
+    const int64_t row = task % down * size.rows, panel = task / down * size.panels;
+    multiply_task(chunk, {row, std::min(row + size.rows, rows), panel, std::min(panel + size.panels, panels)});
   });
 }
 
@@ -291,28 +289,33 @@ int64_t lines_at_a_time(int64_t count, int64_t length, int64_t width) {
   return part_length(count, panel_count(count, most), width);
 }
 
-void multiply_columns(const Product& p, Chunk chunk) {
+// Elements of a sum: all of b's, as many of a's.
+void multiply_share(const Lines& a, const Lines& b, const MatrixView<float>& c, bool adds) {
   static GrowingBuffer<float> left_panels, right_panels;
-  const int64_t length = chunk.end - chunk.begin;
-  const auto right = pack<k_columns>(part(p.right, chunk.col, chunk.cols, chunk.begin, length), p.share, right_panels);
-  const bool in_place = lie_along(p.left);
-  const int64_t rows = in_place ? p.left.rows : lines_at_a_time(p.left.rows, length, k_rows);
-  for (chunk.row = 0; chunk.row < p.left.rows; chunk.row += rows) {
-    chunk.rows = std::min(rows, p.left.rows - chunk.row);
-    const Lines lines = part(p.left, chunk.row, chunk.rows, chunk.begin, length);
-    const auto panels = in_place ? Panels<k_rows>{} : pack<k_rows>(lines, p.share, left_panels);
-    multiply_chunk(p, chunk, {lines, panels}, right);
+  const bool in_place = lie_along(a) && !k_packs_all_rows;
+  const int64_t rows = in_place ? a.rows : lines_at_a_time(a.rows, a.cols, k_rows);
+  const int64_t cols = lines_at_a_time(b.rows, b.cols, k_columns);
+  Chunk chunk{.left = {}, .right = {}, .c = {}, .adds = adds};
+  for (int64_t row = 0; row < a.rows; row += rows) {
+    chunk.left.lines = part(a, row, std::min(rows, a.rows - row), 0, a.cols);
+    if (!in_place) chunk.left.panels = pack<k_rows>(chunk.left.lines, left_panels);
+    for (int64_t col = 0; col < b.rows; col += cols) {
+      const Lines columns = part(b, col, std::min(cols, b.rows - col), 0, b.cols);
+      if (row == 0 || cols < b.rows) chunk.right = pack<k_columns>(columns, right_panels);
+      chunk.c = {c.data + row * c.row_stride + col, chunk.left.lines.rows, columns.rows, c.row_stride, 1};
+      multiply_chunk(chunk);
+    }
   }
 }
 
 void multiply(const MatrixView<const float>& a, const MatrixView<const float>& b, const MatrixView<float>& c,
               bool accumulate) {
-  const Product p{a, transposed(b), c, accumulate, share_of(a.cols)};
-  const int64_t longest = k_max_chunk / p.share * p.share;
-  for (int64_t begin = 0; begin < a.cols; begin += longest) {
-    const int64_t length = std::min(longest, a.cols - begin), cols = lines_at_a_time(b.cols, length, k_columns);
-    for (int64_t col = 0; col < b.cols; col += cols)
-      multiply_columns(p, {0, 0, col, std::min(cols, b.cols - col), begin, begin + length});
+  const Lines columns = transposed(b);
+  const int64_t share = share_of(a.cols);
+  for (int64_t begin = 0; begin < a.cols; begin += share) {
+    const int64_t length = std::min(share, a.cols - begin);
+    multiply_share(part(a, 0, a.rows, begin, length), part(columns, 0, b.cols, begin, length), c,
+                   accumulate || begin > 0);
   }
 }
 
