@@ -127,20 +127,31 @@ TEST(MatmulTest, PartsOfALargeProductHaveItsBits) {
     }
 }
 
+template <class T>
+void compare_thread_counts(const MatmulCase& c, bool turn_a) {
+  const auto a = narrowed<T>(random_values(c.m * c.k, 1)), b = narrowed<T>(random_values(c.k * c.n, 2));
+  const MatrixView<const T> left = view_of(a.data(), c.m, c.k, turn_a, 0), right = matrix(b.data(), c.k, c.n);
+  std::vector<std::vector<float>> results;
+  for (const int64_t threads : {1, 2, 5}) {
+    set_thread_count(threads);
+    std::vector<float> sums(static_cast<size_t>(c.m * c.n), 1.0f);
+    const MatrixView<float> result = matrix(sums.data(), c.m, c.n);
+    if constexpr (std::is_same_v<T, float>)
+      cpu_ops<T>().matmul(left, right, result, true);
+    else
+      cpu_ops<T>().matmul_wide(left, right, result, true);
+    results.push_back(sums);
+  }
+  set_thread_count(0);
+  EXPECT_EQ(results[0], results[1]);
+  EXPECT_EQ(results[0], results[2]);
+}
+
 TEST(MatmulTest, ThreadsDoNotChangeTheResult) {
   for (const MatmulCase& c : {MatmulCase{544, 520, 544}, {200, 195, 2040}, {64, 130, 2080}}) {
-    const auto a = narrowed<bf16>(random_values(c.m * c.k, 1)), b = narrowed<bf16>(random_values(c.k * c.n, 2));
-    std::vector<std::vector<float>> results;
-    for (const int64_t threads : {1, 2, 5}) {
-      set_thread_count(threads);
-      std::vector<float> sums(static_cast<size_t>(c.m * c.n), 1.0f);
-      cpu_ops<bf16>().matmul_wide(matrix(a.data(), c.m, c.k), matrix(b.data(), c.k, c.n), matrix(sums.data(), c.m, c.n),
-                                  true);
-      results.push_back(sums);
-    }
-    set_thread_count(0);
-    EXPECT_EQ(results[0], results[1]);
-    EXPECT_EQ(results[0], results[2]);
+    compare_thread_counts<bf16>(c, false);
+    compare_thread_counts<float>(c, false);
+    compare_thread_counts<float>(c, true);  // whose rows are packed with all instruction sets
   }
 }
 

@@ -182,7 +182,7 @@ void write_rows(const T* to, int64_t rows, int64_t cols, const Write& write) {
 // fault.
 template <class D, class T>
 HWY_INLINE hn::Vec<D> load_in_order(D d, const T* from) {
-#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2  // older CPUs and Arm: not measured
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2  // others were not measured
   constexpr int64_t k_bytes_ahead = 2048;
   __builtin_prefetch(reinterpret_cast<const char*>(from) + k_bytes_ahead, 0, 2);
 #endif
@@ -192,7 +192,7 @@ HWY_INLINE hn::Vec<D> load_in_order(D d, const T* from) {
 // Assembly: compilers move the builtin function's prefetches together, which costs what they gain. A prefetch past the
 // last element does not fault.
 HWY_INLINE void fetch([[maybe_unused]] const void* from) {
-#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2  // older CPUs and Arm: not measured
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2  // others were not measured
   asm volatile("prefetcht0 (%0)" ::"r"(from));
 #endif
 }
