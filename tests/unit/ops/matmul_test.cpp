@@ -155,6 +155,7 @@ void compare_thread_counts(const MatmulCase& c, bool turn_a) {
 TEST(MatmulTest, ThreadsDoNotChangeTheResult) {
   for (const MatmulCase& c : {MatmulCase{544, 520, 544}, {200, 195, 2040}, {64, 130, 2080}}) {
     compare_thread_counts<bf16>(c, false);
+    if (float_product_instructions().empty()) continue;  // not our own product
     compare_thread_counts<float>(c, false);
     compare_thread_counts<float>(c, true);  // whose rows are packed with all instruction sets
   }
