@@ -30,6 +30,15 @@ MatrixView<V> view_of(V* data, int64_t rows, int64_t cols, bool turn, int64_t ga
 }
 int64_t elements_of(int64_t rows, int64_t cols, int64_t gap) { return rows * cols + gap * std::max(rows, cols); }
 
+// Of numbers of type T, whose result is of type C.
+template <class T, class C>
+auto product() {
+  if constexpr (std::is_same_v<T, C>)
+    return cpu_ops<T>().matmul;
+  else
+    return cpu_ops<T>().matmul_wide;
+}
+
 // a·b as forward and both gradients need them.
 template <class T, class C>
 void compare_with_reference(const MatmulCase& c, const Variant& v) {
@@ -42,14 +51,8 @@ void compare_with_reference(const MatmulCase& c, const Variant& v) {
                                     view_of(expected.data(), c.m, c.n, false, v.gap), v.accumulate);
   const auto a_t = narrowed<T>(a), b_t = narrowed<T>(b);
   auto result = narrowed<C>(start);
-  const auto multiply = [] {
-    if constexpr (std::is_same_v<T, C>)
-      return cpu_ops<T>().matmul;
-    else
-      return cpu_ops<T>().matmul_wide;
-  }();
-  multiply(view_of(a_t.data(), c.m, c.k, v.turn_a, v.gap), view_of(b_t.data(), c.k, c.n, v.turn_b, v.gap),
-           view_of(result.data(), c.m, c.n, false, v.gap), v.accumulate);
+  product<T, C>()(view_of(a_t.data(), c.m, c.k, v.turn_a, v.gap), view_of(b_t.data(), c.k, c.n, v.turn_b, v.gap),
+                  view_of(result.data(), c.m, c.n, false, v.gap), v.accumulate);
   expect_close(widened(result), expected, tolerance_of<C>());
 }
 
@@ -83,10 +86,7 @@ void compare_far_rows(const MatmulCase& c, bool accumulate) {
   const auto a_t = narrowed<bf16>(a), b_t = narrowed<bf16>(b);
   auto result = narrowed<C>(start);
   const auto left = matrix(a_t.data(), c.m, c.k), right = matrix(b_t.data(), c.k, c.n);
-  if constexpr (std::is_same_v<C, float>)
-    cpu_ops<bf16>().matmul_wide(left, right, result_view(result.data()), accumulate);
-  else
-    cpu_ops<bf16>().matmul(left, right, result_view(result.data()), accumulate);
+  product<bf16, C>()(left, right, result_view(result.data()), accumulate);
   expect_close(widened(result), expected, tolerance_of<C>());
 }
 
@@ -140,11 +140,7 @@ void compare_thread_counts(const MatmulCase& c, bool turn_a) {
   for (const int64_t threads : {1, 2, 5}) {
     set_thread_count(threads);
     std::vector<float> sums(static_cast<size_t>(c.m * c.n), 1.0f);
-    const MatrixView<float> result = matrix(sums.data(), c.m, c.n);
-    if constexpr (std::is_same_v<T, float>)
-      cpu_ops<T>().matmul(left, right, result, true);
-    else
-      cpu_ops<T>().matmul_wide(left, right, result, true);
+    product<T, float>()(left, right, matrix(sums.data(), c.m, c.n), true);
     results.push_back(sums);
   }
   set_thread_count(0);
@@ -155,7 +151,7 @@ void compare_thread_counts(const MatmulCase& c, bool turn_a) {
 TEST(MatmulTest, ThreadsDoNotChangeTheResult) {
   for (const MatmulCase& c : {MatmulCase{544, 520, 544}, {200, 195, 2040}, {64, 130, 2080}}) {
     compare_thread_counts<bf16>(c, false);
-    if (float_product_instructions().empty()) continue;  // not our own product
+    if (float_product_instructions().empty()) continue;  // oneDNN multiplies floats
     compare_thread_counts<float>(c, false);
     compare_thread_counts<float>(c, true);  // whose rows are packed with all instruction sets
   }

@@ -101,10 +101,10 @@ void pack_along(const Lines& from, float* to) {
       for (int64_t k = begin; k < std::min(begin + k_line, elements); k += k_square)
         transpose4(from.data + i * from.row_stride + k, from.row_stride, to + k * Width + i, Width);
     }
-  for (int64_t k = 0; k < from.cols; ++k) {
-    for (int64_t i = 0; i < from.rows && k >= elements; ++i) to[k * Width + i] = from.data[i * from.row_stride + k];
+  for (int64_t k = elements; k < from.cols; ++k)
+    for (int64_t i = 0; i < from.rows; ++i) to[k * Width + i] = from.data[i * from.row_stride + k];
+  for (int64_t k = 0; k < from.cols && from.rows < Width; ++k)
     std::fill(to + k * Width + from.rows, to + (k + 1) * Width, 0.0f);
-  }
 }
 
 // All threads together.
@@ -289,7 +289,7 @@ int64_t lines_at_a_time(int64_t count, int64_t length, int64_t width) {
   return part_length(count, panel_count(count, most), width);
 }
 
-// Elements of a sum: all of b's, as many of a's.
+// One share of the sums of c; a and b are its elements of the rows and columns.
 void multiply_share(const Lines& a, const Lines& b, const MatrixView<float>& c, bool adds) {
   static GrowingBuffer<float> left_panels, right_panels;
   const bool in_place = lie_along(a) && !k_packs_all_rows;
