@@ -334,6 +334,23 @@ TYPED_TEST(FastAttention, HugeScoresGiveFiniteOutputs) {
   }
 }
 
+// Threads keep their working memory, of which products skip parts.
+TYPED_TEST(FastAttention, WhatAnotherSequenceLeftSpoilsNothing) {
+  using T = TypeParam;
+  for (const auto& [name, shape] : k_cases) {
+    SCOPED_TRACE(name);
+    const PassInputs<T> in = make_inputs<T>(shape, false);
+    PassInputs<T> spoilt = in;
+    for (auto* values : {&spoilt.tokens.query, &spoilt.tokens.kv, &spoilt.dy})
+      std::fill(values->begin(), values->end(), narrow<T>(std::numeric_limits<float>::quiet_NaN()));
+    const Passes<T> before = run_passes(shape, in);
+    run_passes(shape, spoilt);
+    const Passes<T> after = run_passes(shape, in);
+    EXPECT_EQ(widened(before.y), widened(after.y));
+    EXPECT_EQ(all_gradients(before), all_gradients(after));
+  }
+}
+
 TYPED_TEST(FastAttention, NanReachesTheOutput) {
   using T = TypeParam;
   const AttentionShape shape{1, 2, 2, 0, 1, 1, 16, 0};

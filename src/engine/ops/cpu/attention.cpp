@@ -60,25 +60,69 @@ float* widen_sequence(const AttentionTiles& t, const HeadRows<const T>& rows, co
   return to;
 }
 
-inline void mask_scores(const AttentionTiles& t, int64_t query_tile, int64_t key_tile, float* scores) {
-  for (int64_t r = 0; r < t.rows(query_tile); ++r, scores += k_tile) {
-    const int64_t position = t.position(query_tile) + r, start = key_tile * k_tile;
-    const int64_t first = std::clamp<int64_t>(t.first_key(position) - start, 0, k_tile);
-    const int64_t end = std::clamp<int64_t>(t.end_key(position) - start, first, k_tile);
-    std::fill(scores, scores + first, k_minus_infinity);
-    std::fill(scores + end, scores + k_tile, k_minus_infinity);
+constexpr int64_t k_vector = HWY_MAX_BYTES / sizeof(float);
+
+// The keys that a query sees, and others up to whole vectors.
+inline Span vectors_seen(const TilePair& pair, int64_t query) {
+  return pair.keys_of({query, query + 1}).in_wholes_of(k_vector);
+}
+
+// body(d, i) over a span of whole vectors.
+template <class Body>
+HWY_INLINE void for_lanes_of(const Span& span, const Body& body) {
+  const Floats d;
+  for (int64_t i = span.begin; i < span.end; i += k_vector) body(d, i);
+}
+
+// A row of a tile beside what its query sees, which the products may skip.
+inline void clear_others(const Span& seen, float* row) {
+  std::fill(row, row + seen.begin, 0.0f);
+  std::fill(row + seen.end, row + k_tile, 0.0f);
+}
+
+inline void mask_scores(const TilePair& pair, float* scores) {
+  for (int64_t r = 0; r < pair.rows; ++r, scores += k_tile) {
+    const Span keys = pair.keys_of({r, r + 1});
+    std::fill(scores, scores + keys.begin, k_minus_infinity);
+    std::fill(scores + keys.end, scores + k_tile, k_minus_infinity);
   }
 }
 
-// scores = queries · keysᵀ of `rows` queries and one tile of keys.
-inline void score_tile(const AttentionTiles& t, int64_t rows, const float* queries, const float* keys, float* scores) {
-  multiply_tile<false>({queries, t.width, 1, keys, k_tile, scores, k_tile, rows, k_tile, t.shape.head_dim});
+// scores = rows · columns, width×64, of the pairs that may see each other, and others; the rest keeps what was there.
+inline void score_tile(const TilePair& pair, const float* rows, const float* columns, float* scores) {
+  const int64_t width = pair.t.width;
+  pair.in_parts(pair.rows, [&](const Span& queries) HWY_ATTR {
+    const Span keys = pair.keys_of(queries).in_wholes_of(k_tile_columns);
+    multiply_tile<false>({rows + queries.begin * width, width, 1, columns + keys.begin, k_tile,
+                          scores + queries.begin * k_tile + keys.begin, k_tile, queries.count(), keys.count(),
+                          pair.t.shape.head_dim});
+  });
 }
 
-inline float largest_of(const float* scores) {
+// to (queries×width) += powers (queries×64) · of_keys (64×width).
+inline void add_to_queries(const TilePair& pair, const float* powers, const float* of_keys, float* to) {
+  const int64_t width = pair.t.width;
+  pair.in_parts(pair.rows, [&](const Span& queries) HWY_ATTR {
+    const Span keys = pair.keys_of(queries);
+    multiply_tile<true>({powers + queries.begin * k_tile + keys.begin, k_tile, 1, of_keys + keys.begin * width, width,
+                         to + queries.begin * width, width, queries.count(), width, keys.count()});
+  });
+}
+
+// to (64×width) += powersᵀ · of_queries (queries×width).
+inline void add_to_keys(const TilePair& pair, const float* powers, const float* of_queries, float* to) {
+  const int64_t width = pair.t.width;
+  pair.in_parts(k_tile, [&](const Span& keys) HWY_ATTR {
+    const Span queries = pair.queries_of(keys);
+    multiply_tile<true>({powers + queries.begin * k_tile + keys.begin, 1, k_tile, of_queries + queries.begin * width,
+                         width, to + keys.begin * width, width, keys.count(), width, queries.count()});
+  });
+}
+
+inline float largest_of(const float* scores, const Span& seen) {
   const Floats d;
   auto top = hn::Set(d, k_minus_infinity);
-  for_whole_lanes(k_tile, [&](auto lanes, int64_t c) HWY_ATTR { top = hn::Max(top, load(lanes, scores + c)); });
+  for_lanes_of(seen, [&](auto lanes, int64_t c) HWY_ATTR { top = hn::Max(top, load(lanes, scores + c)); });
   return hn::GetLane(hn::MaxOfLanes(d, top));
 }
 
@@ -94,9 +138,10 @@ inline void renew_largest(const float* top, RunningTile& running, float* shrink)
 }
 
 // scores ← e^(scores − largest); returns their sum. Zeros where no key is seen and the largest is −∞.
-inline float raise_scores(float largest, float* scores) {
+inline float raise_scores(float largest, float* scores, const Span& seen) {
   if (largest == k_minus_infinity) largest = 0.0f;  // −∞ − −∞ would be NaN
-  return sum_lanes(0, k_tile, [&](auto d, int64_t c) HWY_ATTR {
+  clear_others(seen, scores);
+  return sum_lanes(seen.begin, seen.end, [&](auto d, int64_t c) HWY_ATTR {
     const auto power = exponential(d, hn::Sub(load(d, scores + c), hn::Set(d, largest)));
     store(d, power, scores + c);
     return power;
@@ -111,17 +156,18 @@ struct ForwardBuffers {
 
 // From the scores of a tile of queries and one of keys to powers, whose sums are added up; the output so far is brought
 // to the same largest. First the largest of all rows, then the powers, so that no row waits for the one before.
-inline void fold_scores(const ForwardBuffers& b, int64_t rows, int64_t width) {
+inline void fold_scores(const TilePair& pair, const ForwardBuffers& b) {
   std::array<float, k_tile> top, shrink;
   top.fill(k_minus_infinity);
-  for (int64_t r = 0; r < rows; ++r) top[static_cast<size_t>(r)] = largest_of(b.scores + r * k_tile);
+  for (int64_t r = 0; r < pair.rows; ++r)
+    top[static_cast<size_t>(r)] = largest_of(b.scores + r * k_tile, vectors_seen(pair, r));
   renew_largest(top.data(), *b.running, shrink.data());
-  for (int64_t r = 0; r < rows; ++r) {
+  for (int64_t r = 0; r < pair.rows; ++r) {
     const auto row = static_cast<size_t>(r);
-    b.running->sums[row] += raise_scores(b.running->largest[row], b.scores + r * k_tile);
+    b.running->sums[row] += raise_scores(b.running->largest[row], b.scores + r * k_tile, vectors_seen(pair, r));
     if (shrink[row] == 1.0f) continue;
-    float* const output = b.output + r * width;
-    for_whole_lanes(width, [&](auto d, int64_t c) HWY_ATTR {
+    float* const output = b.output + r * pair.t.width;
+    for_whole_lanes(pair.t.width, [&](auto d, int64_t c) HWY_ATTR {
       store(d, hn::Mul(load(d, output + c), hn::Set(d, shrink[row])), output + c);
     });
   }
@@ -145,11 +191,11 @@ inline void attend_tile(const AttentionTiles& t, const ForwardBuffers& b, int64_
   std::fill(b.output, b.output + k_tile * t.width, 0.0f);
   *b.running = {};
   for (int64_t key_tile = t.first_key_tile(query_tile); key_tile < t.end_key_tile(query_tile); ++key_tile) {
-    score_tile(t, t.rows(query_tile), b.queries, b.keys_t + key_tile * t.width * k_tile, b.scores);
-    if (t.needs_mask(query_tile, key_tile)) mask_scores(t, query_tile, key_tile, b.scores);
-    fold_scores(b, t.rows(query_tile), t.width);
-    multiply_tile<true>({b.scores, k_tile, 1, b.values + key_tile * k_tile * t.width, t.width, b.output, t.width,
-                         t.rows(query_tile), t.width, k_tile});
+    const TilePair pair{t, query_tile, key_tile};
+    score_tile(pair, b.queries, b.keys_t + key_tile * t.width * k_tile, b.scores);
+    if (pair.is_masked) mask_scores(pair, b.scores);
+    fold_scores(pair, b);
+    add_to_queries(pair, b.scores, b.values + key_tile * k_tile * t.width, b.output);
   }
 }
 
@@ -212,11 +258,13 @@ BackwardBuffers prepare_backward(const AttentionTiles& t, const HeadGroup& group
 }
 
 // scores ← p = e^(scores − logsumexp);  dscores ← p·(dscores − dot)
-inline void softmax_backward(const BackwardBuffers& b, int64_t rows) {
-  for (int64_t r = 0; r < rows; ++r) {
+inline void softmax_backward(const TilePair& pair, const BackwardBuffers& b) {
+  for (int64_t r = 0; r < pair.rows; ++r) {
     float *p = b.scores + r * k_tile, *dp = b.dscores + r * k_tile;
     const float logsumexp = b.logsumexp[r], dot = b.dot[r];
-    for_whole_lanes(k_tile, [&](auto d, int64_t c) HWY_ATTR {
+    const Span seen = vectors_seen(pair, r);
+    clear_others(seen, p), clear_others(seen, dp);
+    for_lanes_of(seen, [&](auto d, int64_t c) HWY_ATTR {
       const auto power = exponential(d, hn::Sub(load(d, p + c), hn::Set(d, logsumexp)));
       store(d, power, p + c);
       store(d, hn::Mul(power, hn::Sub(load(d, dp + c), hn::Set(d, dot))), dp + c);
@@ -226,18 +274,18 @@ inline void softmax_backward(const BackwardBuffers& b, int64_t rows) {
 
 // All keys that one tile of queries sees: adds to dkeys and dvalues, fills dqueries.
 inline void backward_tile(const AttentionTiles& t, const BackwardBuffers& b, int64_t query_tile) {
-  const int64_t rows = t.rows(query_tile), width = t.width;
+  const int64_t width = t.width;
   std::fill(b.dqueries, b.dqueries + k_tile * width, 0.0f);
   for (int64_t key_tile = t.first_key_tile(query_tile); key_tile < t.end_key_tile(query_tile); ++key_tile) {
     const int64_t at = key_tile * k_tile * width;
-    score_tile(t, t.rows(query_tile), b.queries, b.keys_t + key_tile * t.width * k_tile, b.scores);
-    if (t.needs_mask(query_tile, key_tile)) mask_scores(t, query_tile, key_tile, b.scores);
-    multiply_tile<false>(
-        {b.doutput, width, 1, b.values_t + at, k_tile, b.dscores, k_tile, rows, k_tile, t.shape.head_dim});
-    softmax_backward(b, rows);
-    multiply_tile<true>({b.scores, 1, k_tile, b.doutput, width, b.dvalues + at, width, k_tile, width, rows});
-    multiply_tile<true>({b.dscores, 1, k_tile, b.queries, width, b.dkeys + at, width, k_tile, width, rows});
-    multiply_tile<true>({b.dscores, k_tile, 1, b.keys + at, width, b.dqueries, width, rows, width, k_tile});
+    const TilePair pair{t, query_tile, key_tile};
+    score_tile(pair, b.queries, b.keys_t + at, b.scores);
+    if (pair.is_masked) mask_scores(pair, b.scores);
+    score_tile(pair, b.doutput, b.values_t + at, b.dscores);
+    softmax_backward(pair, b);
+    add_to_keys(pair, b.scores, b.doutput, b.dvalues + at);
+    add_to_keys(pair, b.dscores, b.queries, b.dkeys + at);
+    add_to_queries(pair, b.dscores, b.keys + at, b.dqueries);
   }
 }
 

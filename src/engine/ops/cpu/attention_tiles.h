@@ -108,6 +108,54 @@ struct AttentionTiles {
   }
 };
 
+struct Span {
+  int64_t begin, end;
+  int64_t count() const { return end - begin; }
+  // With what lies around it up to multiples of `unit`; an empty span stays empty.
+  Span in_wholes_of(int64_t unit) const {
+    return begin == end ? *this : Span{begin / unit * unit, (end + unit - 1) / unit * unit};
+  }
+};
+
+// A tile of queries and one of keys, and which of one see which of the other. Both count from the first of their tile.
+struct TilePair {
+  TilePair(const AttentionTiles& of, int64_t query_tile, int64_t key_tile)
+      : t(of),
+        rows(of.rows(query_tile)),
+        is_masked(of.needs_mask(query_tile, key_tile)),
+        position(of.position(query_tile)),
+        first(key_tile * k_tile) {}
+
+  const AttentionTiles& t;
+  const int64_t rows;  // queries
+  const bool is_masked;
+  const int64_t position, first;  // among all keys: of the first query, and the first key
+
+  static Span within_tile(int64_t begin, int64_t end) {
+    begin = std::clamp<int64_t>(begin, 0, k_tile);
+    return {begin, std::clamp<int64_t>(end, begin, k_tile)};
+  }
+  // Keys that some of the queries see.
+  Span keys_of(const Span& queries) const {
+    if (!is_masked) return {0, k_tile};
+    return within_tile(t.first_key(position + queries.begin) - first, t.end_key(position + queries.end - 1) - first);
+  }
+  // Queries that see some of the keys.
+  Span queries_of(const Span& keys) const {
+    if (!is_masked) return {0, rows};
+    const int64_t from = first - position;
+    const Span span = within_tile(from + keys.begin, t.shape.window > 0 ? from + keys.end - 1 + t.shape.window : rows);
+    return {std::min(span.begin, rows), std::min(span.end, rows)};
+  }
+  // visit(part of [0, count)), in parts small enough that many see little; all at once where nothing is masked.
+  template <class Visit>
+  void in_parts(int64_t count, const Visit& visit) const {
+    constexpr int64_t k_part = 12;  // two tiles of the product
+    const int64_t length = is_masked ? k_part : count;
+    for (int64_t at = 0; at < count; at += length) visit(Span{at, std::min(at + length, count)});
+  }
+};
+
 inline constexpr float k_minus_infinity = -std::numeric_limits<float>::infinity();
 
 // The softmax of each query of a tile over the keys so far.

@@ -8,11 +8,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <utility>
 
 #include "base/check.h"
 #include "device/parallel.h"
+#include "ops/cpu/float_panels-inl.h"
 #include "ops/cpu/growing_buffer.h"
 #include "ops/cpu/instruction_sets.h"
 #include "ops/cpu/lanes-inl.h"
@@ -27,7 +27,6 @@ constexpr int64_t k_rows = 6;
 constexpr int64_t k_vectors = HWY_MAX_BYTES >= 64 || HWY_ARCH_ARM ? 4 : 2;
 constexpr int64_t k_lanes = HWY_MAX_BYTES / sizeof(float);
 constexpr int64_t k_columns = k_vectors * k_lanes;
-constexpr int64_t k_line = 64 / sizeof(float);  // of a cache
 
 // Measured on a Xeon with 48 KB and 2 MB of cache per core: docs/decisions.md.
 // Elements of a sum between two visits of the result.
@@ -35,95 +34,14 @@ constexpr int64_t k_max_share = HWY_MAX_BYTES >= 64 ? 768 : 512;
 constexpr int64_t k_chunk_floats = 1 << 21;                // of a packed operand: 8 MB
 constexpr int64_t k_task_rows = 96, k_task_columns = 256;  // that one thread multiplies without a break
 constexpr int64_t k_task_panels = k_task_columns / k_columns;
-constexpr int64_t k_pack_lines = 192;  // packed by one thread without a break: memory is read in runs of 768 bytes
-constexpr int64_t k_ahead = 6;         // elements that a panel is prefetched ahead, from the second-level cache
+constexpr int64_t k_ahead = 6;  // elements that a panel is prefetched ahead, from the second-level cache
 // Rows whose elements are adjacent are packed too: the faster the tiles, the less that pays.
 constexpr bool k_packs_all_rows = HWY_MAX_BYTES < 64;
-
-int64_t share_of(int64_t length) {
-  const int64_t shares = (length + k_max_share - 1) / k_max_share;
-  return (length + shares - 1) / shares;
-}
-
-int64_t panel_count(int64_t lines, int64_t width) { return (lines + width - 1) / width; }
-
-// One operand: its rows are the lines of a product, rows of a and columns of b.
-using Lines = MatrixView<const float>;
-
-bool lie_along(const Lines& lines) { return lines.col_stride == 1; }
-
-// `count` lines and `length` elements of them.
-Lines part(const Lines& from, int64_t line, int64_t count, int64_t begin, int64_t length) {
-  return {from.data + line * from.row_stride + begin * from.col_stride, count, length, from.row_stride,
-          from.col_stride};
-}
-
-// A packed operand: panels of `Width` lines; a panel holds element 0 of all its lines, then element 1. Lines past the
-// last are zero.
-template <int64_t Width>
-struct Panels {
-  float* data;
-  int64_t count, length;
-  float* at(int64_t panel) const { return data + panel * length * Width; }
-};
-
-// Neighbouring panels whose lines lie side by side. A few elements of all lines at a time: they are read in long runs,
-// of which no hardware prefetcher foresees the next one, and a panel is written some cache lines at a time.
-template <int64_t Width>
-void pack_across(const Lines& from, float* to) {
-  constexpr int64_t k_elements = 8;
-  const int64_t whole = from.rows / Width, rest = from.rows % Width, panel = from.cols * Width;
-  for (int64_t begin = 0; begin < from.cols; begin += k_elements) {
-    const int64_t end = std::min(begin + k_elements, from.cols);
-    for (int64_t k = end; k < std::min(end + k_elements, from.cols); ++k)
-      for (int64_t i = 0; i < from.rows; i += k_line) __builtin_prefetch(from.data + k * from.col_stride + i, 0, 2);
-    for (int64_t p = 0; p < whole; ++p)
-      for (int64_t k = begin; k < end; ++k)
-        std::memcpy(to + p * panel + k * Width, from.data + k * from.col_stride + p * Width, Width * sizeof(float));
-    if (rest == 0) continue;
-    for (int64_t k = begin; k < end; ++k) {
-      float* const last = to + whole * panel + k * Width;
-      std::copy_n(from.data + k * from.col_stride + whole * Width, rest, last);
-      std::fill_n(last + rest, Width - rest, 0.0f);
-    }
-  }
-}
-
-// The lines of one panel lie one after the other, each along its elements. The last square of lines begins so early
-// that it is whole.
-template <int64_t Width>
-void pack_along(const Lines& from, float* to) {
-  constexpr int64_t k_square = 4;
-  const int64_t elements = from.rows < k_square ? 0 : from.cols / k_square * k_square;
-  for (int64_t begin = 0; begin < elements; begin += k_line)
-    for (int64_t line = 0; line < from.rows; line += k_square) {
-      const int64_t i = std::min(line, from.rows - k_square);
-      for (int64_t k = begin; k < std::min(begin + k_line, elements); k += k_square)
-        transpose4(from.data + i * from.row_stride + k, from.row_stride, to + k * Width + i, Width);
-    }
-  for (int64_t k = elements; k < from.cols; ++k)
-    for (int64_t i = 0; i < from.rows; ++i) to[k * Width + i] = from.data[i * from.row_stride + k];
-  for (int64_t k = 0; k < from.cols && from.rows < Width; ++k)
-    std::fill(to + k * Width + from.rows, to + (k + 1) * Width, 0.0f);
-}
-
-// All threads together.
-template <int64_t Width>
-Panels<Width> pack(const Lines& from, GrowingBuffer<float>& buffer) {
-  constexpr int64_t k_together = k_pack_lines / Width;  // panels
-  CHECK(lie_along(from) || from.row_stride == 1 || from.rows == 1);
-  const int64_t count = panel_count(from.rows, Width);
-  const Panels<Width> panels{buffer.at_least(from.cols * count * Width), count, from.cols};
-  parallel_each(panel_count(count, k_together), [&](int64_t piece) {
-    const int64_t first = piece * k_together, end = std::min(first + k_together, count);
-    const auto lines = [&](int64_t panel, int64_t together) {
-      return part(from, panel * Width, std::min(together * Width, from.rows - panel * Width), 0, from.cols);
-    };
-    if (!lie_along(from)) return pack_across<Width>(lines(first, end - first), panels.at(first));
-    for (int64_t panel = first; panel < end; ++panel) pack_along<Width>(lines(panel, 1), panels.at(panel));
-  });
-  return panels;
-}
+// Then, up to so many columns stay in a thread's second-level cache as a whole, 1 MB of shares of this length; each
+// thread packs the rows that it multiplies, so many at a time that they stay in the first-level cache.
+constexpr int64_t k_resident_columns = 1024, k_resident_share = 256;
+constexpr int64_t k_resident_rows = 24;
+constexpr int64_t k_result_rows = 4096;  // at a time, so that the last cache holds them from share to share
 
 // Rows of the left side of a tile: element k of row r is at data[r·line + k·step].
 struct LeftRows {
@@ -203,7 +121,7 @@ constexpr std::array<Kernel, sizeof...(Index)> kernels_of(std::integer_sequence<
 // Of a tile with so many rows and columns.
 Kernel kernel_for(int64_t rows, int64_t cols) {
   static constexpr auto k_kernels = kernels_of(std::make_integer_sequence<int, k_rows * k_vectors>());
-  return k_kernels[static_cast<size_t>((rows - 1) * k_vectors + panel_count(cols, k_lanes) - 1)];
+  return k_kernels[static_cast<size_t>((rows - 1) * k_vectors + pieces_of(cols, k_lanes) - 1)];
 }
 
 // Rows of the left side, packed or as they lie.
@@ -229,8 +147,10 @@ struct Task {
   int64_t first_row, end_row, first_panel, end_panel;
 };
 
-void multiply_task(const Chunk& chunk, const Task& task) {
+void multiply_task(const Chunk& chunk, const Task& task, Upcoming upcoming = {}) {
   const int64_t length = chunk.right.length;
+  const int64_t tiles = pieces_of(task.end_row - task.first_row, k_rows) * (task.end_panel - task.first_panel);
+  const int64_t fetched_per_tile = pieces_of(upcoming.cache_lines(), tiles);
   for (int64_t row = task.first_row; row < task.end_row; row += k_rows) {
     const int64_t row_count = std::min(k_rows, task.end_row - row);
     const Kernel multiply_whole = kernel_for(row_count, k_columns);
@@ -240,6 +160,7 @@ void multiply_task(const Chunk& chunk, const Task& task) {
       const int64_t col = panel * k_columns, cols = std::min(k_columns, chunk.c.cols - col);
       const Tile tile{c + col, chunk.c.row_stride, chunk.adds};
       const float* const columns = chunk.right.at(panel);
+      upcoming.fetch(fetched_per_tile);
       if (cols == k_columns) {
         multiply_whole(rows, columns, length, tile);
       } else {
@@ -261,22 +182,25 @@ struct TaskSize {
   int64_t rows, panels;
 };
 
+// For all threads to have work.
+int64_t wanted_tasks() { return thread_count() == 1 ? 1 : k_pieces_per_thread * thread_count(); }
+
 TaskSize size_tasks(int64_t rows, int64_t panels) {
   constexpr int64_t k_min_rows = 48, k_min_panels = 1;
-  const int64_t wanted = thread_count() == 1 ? 1 : k_pieces_per_thread * thread_count();
+  const int64_t wanted = wanted_tasks();
   TaskSize size{k_task_rows, k_task_panels};
-  const auto are_few = [&] { return panel_count(rows, size.rows) * panel_count(panels, size.panels) < wanted; };
+  const auto are_few = [&] { return pieces_of(rows, size.rows) * pieces_of(panels, size.panels) < wanted; };
   while (are_few() && size.panels > k_min_panels) size.panels /= 2;
   while (are_few() && size.rows > k_min_rows) size.rows /= 2;
-  return {part_length(rows, panel_count(rows, size.rows), k_rows),
-          part_length(panels, panel_count(panels, size.panels), 1)};
+  return {part_length(rows, pieces_of(rows, size.rows), k_rows),
+          part_length(panels, pieces_of(panels, size.panels), 1)};
 }
 
 // Tasks with the same columns come one after the other: these stay in a thread's cache, the rows pass through it.
 void multiply_chunk(const Chunk& chunk) {
   const int64_t rows = chunk.c.rows, panels = chunk.right.count;
   const TaskSize size = size_tasks(rows, panels);
-  const int64_t down = panel_count(rows, size.rows), across = panel_count(panels, size.panels);
+  const int64_t down = pieces_of(rows, size.rows), across = pieces_of(panels, size.panels);
   parallel_each(down * across, [&](int64_t task) {
     const int64_t row = task % down * size.rows, panel = task / down * size.panels;
     multiply_task(chunk, {row, std::min(row + size.rows, rows), panel, std::min(panel + size.panels, panels)});
@@ -286,7 +210,7 @@ void multiply_chunk(const Chunk& chunk) {
 // As many lines of a chunk as the packed operand has space for.
 int64_t lines_at_a_time(int64_t count, int64_t length, int64_t width) {
   const int64_t most = std::max(k_chunk_floats / length / width, int64_t{1}) * width;
-  return part_length(count, panel_count(count, most), width);
+  return part_length(count, pieces_of(count, most), width);
 }
 
 // One share of the sums of c; a and b are its elements of the rows and columns.
@@ -308,15 +232,48 @@ void multiply_share(const Lines& a, const Lines& b, const MatrixView<float>& c, 
   }
 }
 
+// The same, with all columns in a thread's cache: each thread packs the rows that it multiplies by them, and meanwhile
+// fetches those that it takes next, the ones before (ThreadPool).
+void multiply_by_resident(const Lines& a, const Lines& b, const MatrixView<float>& c, bool adds) {
+  static GrowingBuffer<float> right_panels;
+  const Panels<k_columns> right = pack<k_columns>(b, right_panels);
+  const int64_t at_a_time = lie_along(a) ? k_resident_rows : 2 * k_resident_rows;  // side by side: whole cache lines
+  const auto rows_from = [&](int64_t row) { return part(a, row, std::min(at_a_time, a.rows - row), 0, a.cols); };
+  parallel_each(pieces_of(a.rows, at_a_time), [&](int64_t piece) {
+    thread_local GrowingBuffer<float> left_panels;
+    const int64_t row = piece * at_a_time;
+    const Lines lines = rows_from(row);
+    const Left left{lines, {left_panels.at_least(at_a_time * a.cols), pieces_of(lines.rows, k_rows), a.cols}};
+    pack_panels<k_rows>(lines, left.panels.data);
+    multiply_task({left, right, {c.data + row * c.row_stride, lines.rows, c.cols, c.row_stride, 1}, adds},
+                  {0, lines.rows, 0, right.count}, piece > 0 ? Upcoming(rows_from(row - at_a_time)) : Upcoming());
+  });
+}
+
+// How a product is cut. The sums depend on the length of a share alone, not on the number of threads.
+struct Cut {
+  Cut(const MatrixView<const float>& a, const MatrixView<const float>& b) {
+    const bool fit = k_packs_all_rows && b.cols <= k_resident_columns;
+    share = pieces_of(a.cols, pieces_of(a.cols, fit ? k_resident_share : k_max_share));
+    are_resident = fit && a.rows >= k_resident_rows * wanted_tasks();
+    rows = are_resident ? k_result_rows : a.rows;
+  }
+  int64_t share;
+  bool are_resident;  // the columns
+  int64_t rows;       // of the result, of which all shares are multiplied before the next
+};
+
 void multiply(const MatrixView<const float>& a, const MatrixView<const float>& b, const MatrixView<float>& c,
               bool accumulate) {
   const Lines columns = transposed(b);
-  const int64_t share = share_of(a.cols);
-  for (int64_t begin = 0; begin < a.cols; begin += share) {
-    const int64_t length = std::min(share, a.cols - begin);
-    multiply_share(part(a, 0, a.rows, begin, length), part(columns, 0, b.cols, begin, length), c,
-                   accumulate || begin > 0);
-  }
+  const Cut cut(a, b);
+  for (int64_t row = 0; row < a.rows; row += cut.rows)
+    for (int64_t begin = 0; begin < a.cols; begin += cut.share) {
+      const int64_t rows = std::min(cut.rows, a.rows - row), length = std::min(cut.share, a.cols - begin);
+      const auto multiply_one = cut.are_resident ? multiply_by_resident : multiply_share;
+      multiply_one(part(a, row, rows, begin, length), part(columns, 0, b.cols, begin, length),
+                   {c.data + row * c.row_stride, rows, c.cols, c.row_stride, 1}, accumulate || begin > 0);
+    }
 }
 
 const char* instructions() {

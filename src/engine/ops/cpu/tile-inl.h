@@ -68,12 +68,15 @@ HWY_INLINE void multiply_columns(const TileProduct& t, int64_t j) {
   for (; i < t.m; ++i) multiply_block<1, Vectors, Accumulate>(t, i, j);
 }
 
+constexpr int k_tile_vectors = HWY_MAX_BYTES >= 64 ? 4 : 2;  // 24 accumulators with 32 registers, 12 with 16
+constexpr int64_t k_tile_columns = k_tile_vectors * HWY_MAX_BYTES / sizeof(float);  // multiplied together
+
 template <bool Accumulate>
 HWY_INLINE void multiply_tile(const TileProduct& t) {
-  constexpr int k_vectors = HWY_MAX_BYTES >= 64 ? 4 : 2;  // 24 accumulators with 32 registers, 12 with 16
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(Floats()));
   int64_t j = 0;
-  for (; j + k_vectors * lanes <= t.n; j += k_vectors * lanes) multiply_columns<k_vectors, Accumulate>(t, j);
+  for (; j + k_tile_vectors * lanes <= t.n; j += k_tile_vectors * lanes)
+    multiply_columns<k_tile_vectors, Accumulate>(t, j);
   for (; j < t.n; j += lanes) multiply_columns<1, Accumulate>(t, j);
 }
 
