@@ -9,7 +9,8 @@ namespace {
 struct MatmulCase {
   int64_t m, n, k;
 };
-// Elements of a sum that the product of floats visits at a time, of about 4096 lines at most.
+// Elements of a sum that the product of floats visits at a time where there are many columns; of about 4096 lines at
+// most.
 constexpr int64_t k_share = 512;
 const MatmulCase k_matmul_cases[] = {
     {1, 1, 1},     {3, 5, 7},    {3, 5, 0},     {64, 48, 32},   {64, 48, 512},  // rows 1 KB apart
@@ -105,8 +106,18 @@ TEST(MatmulTest, RowsOfTheResultFarApart) {
   set_thread_count(0);
 }
 
-// More lines than the product of floats packs at a time, on both sides: every part of the result has the bits of a
-// product of its own.
+// So few columns that they stay in a thread's cache, and more rows than the product of floats takes at a time.
+TEST(MatmulTest, ManyRowsAndFewColumns) {
+  for (const int64_t threads : {1, 2}) {
+    set_thread_count(threads);
+    for (const bool turn_a : {false, true})
+      compare_with_reference<float, float>({4150, 33, 300}, {turn_a, true, true, 3});
+  }
+  set_thread_count(0);
+}
+
+// More lines than the product of floats packs at a time, on both sides: every part of the result with more than 1024
+// columns has the bits of a product of its own.
 TEST(MatmulTest, PartsOfALargeProductHaveItsBits) {
   constexpr int64_t k_lines = 4200, k_part = 1400, k_length = 2 * k_share;
   if (float_product_instructions().empty())

@@ -63,8 +63,8 @@ float* widen_sequence(const AttentionTiles& t, const HeadRows<const T>& rows, co
 constexpr int64_t k_vector = HWY_MAX_BYTES / sizeof(float);
 
 // The keys that a query sees, and others up to whole vectors.
-inline Span vectors_seen(const TilePair& pair, int64_t query) {
-  return pair.keys_of({query, query + 1}).in_wholes_of(k_vector);
+inline Span vectors_seen(const TileMask& mask, int64_t query) {
+  return mask.keys_of({query, query + 1}).in_wholes_of(k_vector);
 }
 
 // body(d, i) over a span of whole vectors.
@@ -80,40 +80,41 @@ inline void clear_others(const Span& seen, float* row) {
   std::fill(row + seen.end, row + k_tile, 0.0f);
 }
 
-inline void mask_scores(const TilePair& pair, float* scores) {
-  for (int64_t r = 0; r < pair.rows; ++r, scores += k_tile) {
-    const Span keys = pair.keys_of({r, r + 1});
-    std::fill(scores, scores + keys.begin, k_minus_infinity);
-    std::fill(scores + keys.end, scores + k_tile, k_minus_infinity);
+// Within the vectors that are looked at.
+inline void mask_scores(const TileMask& mask, float* scores) {
+  for (int64_t r = 0; r < mask.rows; ++r, scores += k_tile) {
+    const Span keys = mask.keys_of({r, r + 1}), seen = vectors_seen(mask, r);
+    std::fill(scores + seen.begin, scores + keys.begin, k_minus_infinity);
+    std::fill(scores + keys.end, scores + seen.end, k_minus_infinity);
   }
 }
 
-// scores = rows · columns, width×64, of the pairs that may see each other, and others; the rest keeps what was there.
-inline void score_tile(const TilePair& pair, const float* rows, const float* columns, float* scores) {
-  const int64_t width = pair.t.width;
-  pair.in_parts(pair.rows, [&](const Span& queries) HWY_ATTR {
-    const Span keys = pair.keys_of(queries).in_wholes_of(k_tile_columns);
+// scores = rows · columns, width×64. Where a part of the queries sees nothing, scores keep what was there.
+inline void score_tile(const TileMask& mask, const float* rows, const float* columns, float* scores) {
+  const int64_t width = mask.t.width;
+  mask.in_parts(mask.rows, [&](const Span& queries) HWY_ATTR {
+    const Span keys = mask.keys_of(queries).in_wholes_of(k_tile_columns);
     multiply_tile<false>({rows + queries.begin * width, width, 1, columns + keys.begin, k_tile,
                           scores + queries.begin * k_tile + keys.begin, k_tile, queries.count(), keys.count(),
-                          pair.t.shape.head_dim});
+                          mask.t.shape.head_dim});
   });
 }
 
 // to (queries×width) += powers (queries×64) · of_keys (64×width).
-inline void add_to_queries(const TilePair& pair, const float* powers, const float* of_keys, float* to) {
-  const int64_t width = pair.t.width;
-  pair.in_parts(pair.rows, [&](const Span& queries) HWY_ATTR {
-    const Span keys = pair.keys_of(queries);
+inline void add_to_queries(const TileMask& mask, const float* powers, const float* of_keys, float* to) {
+  const int64_t width = mask.t.width;
+  mask.in_parts(mask.rows, [&](const Span& queries) HWY_ATTR {
+    const Span keys = mask.keys_of(queries);
     multiply_tile<true>({powers + queries.begin * k_tile + keys.begin, k_tile, 1, of_keys + keys.begin * width, width,
                          to + queries.begin * width, width, queries.count(), width, keys.count()});
   });
 }
 
 // to (64×width) += powersᵀ · of_queries (queries×width).
-inline void add_to_keys(const TilePair& pair, const float* powers, const float* of_queries, float* to) {
-  const int64_t width = pair.t.width;
-  pair.in_parts(k_tile, [&](const Span& keys) HWY_ATTR {
-    const Span queries = pair.queries_of(keys);
+inline void add_to_keys(const TileMask& mask, const float* powers, const float* of_queries, float* to) {
+  const int64_t width = mask.t.width;
+  mask.in_parts(k_tile, [&](const Span& keys) HWY_ATTR {
+    const Span queries = mask.queries_of(keys);
     multiply_tile<true>({powers + queries.begin * k_tile + keys.begin, 1, k_tile, of_queries + queries.begin * width,
                          width, to + keys.begin * width, width, keys.count(), width, queries.count()});
   });
@@ -156,18 +157,18 @@ struct ForwardBuffers {
 
 // From the scores of a tile of queries and one of keys to powers, whose sums are added up; the output so far is brought
 // to the same largest. First the largest of all rows, then the powers, so that no row waits for the one before.
-inline void fold_scores(const TilePair& pair, const ForwardBuffers& b) {
+inline void fold_scores(const TileMask& mask, const ForwardBuffers& b) {
   std::array<float, k_tile> top, shrink;
   top.fill(k_minus_infinity);
-  for (int64_t r = 0; r < pair.rows; ++r)
-    top[static_cast<size_t>(r)] = largest_of(b.scores + r * k_tile, vectors_seen(pair, r));
+  for (int64_t r = 0; r < mask.rows; ++r)
+    top[static_cast<size_t>(r)] = largest_of(b.scores + r * k_tile, vectors_seen(mask, r));
   renew_largest(top.data(), *b.running, shrink.data());
-  for (int64_t r = 0; r < pair.rows; ++r) {
+  for (int64_t r = 0; r < mask.rows; ++r) {
     const auto row = static_cast<size_t>(r);
-    b.running->sums[row] += raise_scores(b.running->largest[row], b.scores + r * k_tile, vectors_seen(pair, r));
+    b.running->sums[row] += raise_scores(b.running->largest[row], b.scores + r * k_tile, vectors_seen(mask, r));
     if (shrink[row] == 1.0f) continue;
-    float* const output = b.output + r * pair.t.width;
-    for_whole_lanes(pair.t.width, [&](auto d, int64_t c) HWY_ATTR {
+    float* const output = b.output + r * mask.t.width;
+    for_whole_lanes(mask.t.width, [&](auto d, int64_t c) HWY_ATTR {
       store(d, hn::Mul(load(d, output + c), hn::Set(d, shrink[row])), output + c);
     });
   }
@@ -191,11 +192,11 @@ inline void attend_tile(const AttentionTiles& t, const ForwardBuffers& b, int64_
   std::fill(b.output, b.output + k_tile * t.width, 0.0f);
   *b.running = {};
   for (int64_t key_tile = t.first_key_tile(query_tile); key_tile < t.end_key_tile(query_tile); ++key_tile) {
-    const TilePair pair{t, query_tile, key_tile};
-    score_tile(pair, b.queries, b.keys_t + key_tile * t.width * k_tile, b.scores);
-    if (pair.is_masked) mask_scores(pair, b.scores);
-    fold_scores(pair, b);
-    add_to_queries(pair, b.scores, b.values + key_tile * k_tile * t.width, b.output);
+    const TileMask mask{t, query_tile, key_tile};
+    score_tile(mask, b.queries, b.keys_t + key_tile * t.width * k_tile, b.scores);
+    if (mask.is_masked) mask_scores(mask, b.scores);
+    fold_scores(mask, b);
+    add_to_queries(mask, b.scores, b.values + key_tile * k_tile * t.width, b.output);
   }
 }
 
@@ -258,11 +259,11 @@ BackwardBuffers prepare_backward(const AttentionTiles& t, const HeadGroup& group
 }
 
 // scores ← p = e^(scores − logsumexp);  dscores ← p·(dscores − dot)
-inline void softmax_backward(const TilePair& pair, const BackwardBuffers& b) {
-  for (int64_t r = 0; r < pair.rows; ++r) {
+inline void softmax_backward(const TileMask& mask, const BackwardBuffers& b) {
+  for (int64_t r = 0; r < mask.rows; ++r) {
     float *p = b.scores + r * k_tile, *dp = b.dscores + r * k_tile;
     const float logsumexp = b.logsumexp[r], dot = b.dot[r];
-    const Span seen = vectors_seen(pair, r);
+    const Span seen = vectors_seen(mask, r);
     clear_others(seen, p), clear_others(seen, dp);
     for_lanes_of(seen, [&](auto d, int64_t c) HWY_ATTR {
       const auto power = exponential(d, hn::Sub(load(d, p + c), hn::Set(d, logsumexp)));
@@ -278,14 +279,14 @@ inline void backward_tile(const AttentionTiles& t, const BackwardBuffers& b, int
   std::fill(b.dqueries, b.dqueries + k_tile * width, 0.0f);
   for (int64_t key_tile = t.first_key_tile(query_tile); key_tile < t.end_key_tile(query_tile); ++key_tile) {
     const int64_t at = key_tile * k_tile * width;
-    const TilePair pair{t, query_tile, key_tile};
-    score_tile(pair, b.queries, b.keys_t + at, b.scores);
-    if (pair.is_masked) mask_scores(pair, b.scores);
-    score_tile(pair, b.doutput, b.values_t + at, b.dscores);
-    softmax_backward(pair, b);
-    add_to_keys(pair, b.scores, b.doutput, b.dvalues + at);
-    add_to_keys(pair, b.dscores, b.queries, b.dkeys + at);
-    add_to_queries(pair, b.dscores, b.keys + at, b.dqueries);
+    const TileMask mask{t, query_tile, key_tile};
+    score_tile(mask, b.queries, b.keys_t + at, b.scores);
+    if (mask.is_masked) mask_scores(mask, b.scores);
+    score_tile(mask, b.doutput, b.values_t + at, b.dscores);
+    softmax_backward(mask, b);
+    add_to_keys(mask, b.scores, b.doutput, b.dvalues + at);
+    add_to_keys(mask, b.dscores, b.queries, b.dkeys + at);
+    add_to_queries(mask, b.dscores, b.keys + at, b.dqueries);
   }
 }
 

@@ -117,9 +117,9 @@ struct Span {
   }
 };
 
-// A tile of queries and one of keys, and which of one see which of the other. Both count from the first of their tile.
-struct TilePair {
-  TilePair(const AttentionTiles& of, int64_t query_tile, int64_t key_tile)
+// Which of a tile of queries see which of a tile of keys. Both count from the first of their tile.
+struct TileMask {
+  TileMask(const AttentionTiles& of, int64_t query_tile, int64_t key_tile)
       : t(of),
         rows(of.rows(query_tile)),
         is_masked(of.needs_mask(query_tile, key_tile)),
@@ -144,7 +144,8 @@ struct TilePair {
   Span queries_of(const Span& keys) const {
     if (!is_masked) return {0, rows};
     const int64_t from = first - position;
-    const Span span = within_tile(from + keys.begin, t.shape.window > 0 ? from + keys.end - 1 + t.shape.window : rows);
+    const bool is_bounded = t.shape.window > 0 && t.shape.window < t.keys;
+    const Span span = within_tile(from + keys.begin, is_bounded ? from + keys.end - 1 + t.shape.window : rows);
     return {std::min(span.begin, rows), std::min(span.end, rows)};
   }
   // visit(part of [0, count)), in parts small enough that many see little; all at once where nothing is masked.

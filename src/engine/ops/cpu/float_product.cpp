@@ -37,11 +37,13 @@ constexpr int64_t k_task_panels = k_task_columns / k_columns;
 constexpr int64_t k_ahead = 6;  // elements that a panel is prefetched ahead, from the second-level cache
 // Rows whose elements are adjacent are packed too: the faster the tiles, the less that pays.
 constexpr bool k_packs_all_rows = HWY_MAX_BYTES < 64;
-// Then, up to so many columns stay in a thread's second-level cache as a whole, 1 MB of shares of this length; each
-// thread packs the rows that it multiplies, so many at a time that they stay in the first-level cache.
+// Then up to so many columns of shares of this length, 1 MB, stay in a thread's second-level cache as a whole, and each
+// thread packs the rows that it multiplies, so many at a time; side by side, two times as many are whole cache lines.
 constexpr int64_t k_resident_columns = 1024, k_resident_share = 256;
 constexpr int64_t k_resident_rows = 24;
 constexpr int64_t k_result_rows = 4096;  // at a time, so that the last cache holds them from share to share
+
+int64_t resident_rows(const Lines& rows) { return lie_along(rows) ? k_resident_rows : 2 * k_resident_rows; }
 
 // Rows of the left side of a tile: element k of row r is at data[r·line + k·step].
 struct LeftRows {
@@ -233,30 +235,36 @@ void multiply_share(const Lines& a, const Lines& b, const MatrixView<float>& c, 
 }
 
 // The same, with all columns in a thread's cache: each thread packs the rows that it multiplies by them, and meanwhile
-// fetches those that it takes next, the ones before (ThreadPool).
+// fetches those that it probably takes next: several threads begin with their last piece (ThreadPool).
 void multiply_by_resident(const Lines& a, const Lines& b, const MatrixView<float>& c, bool adds) {
   static GrowingBuffer<float> right_panels;
   const Panels<k_columns> right = pack<k_columns>(b, right_panels);
-  const int64_t at_a_time = lie_along(a) ? k_resident_rows : 2 * k_resident_rows;  // side by side: whole cache lines
-  const auto rows_from = [&](int64_t row) { return part(a, row, std::min(at_a_time, a.rows - row), 0, a.cols); };
-  parallel_each(pieces_of(a.rows, at_a_time), [&](int64_t piece) {
+  const int64_t at_a_time = resident_rows(a), pieces = pieces_of(a.rows, at_a_time);
+  const int64_t next = thread_count() == 1 ? 1 : -1;
+  const auto rows_of = [&](int64_t piece) {
+    const int64_t row = piece * at_a_time;
+    return part(a, row, std::min(at_a_time, a.rows - row), 0, a.cols);
+  };
+  parallel_each(pieces, [&](int64_t piece) {
     thread_local GrowingBuffer<float> left_panels;
     const int64_t row = piece * at_a_time;
-    const Lines lines = rows_from(row);
+    const Lines lines = rows_of(piece);
     const Left left{lines, {left_panels.at_least(at_a_time * a.cols), pieces_of(lines.rows, k_rows), a.cols}};
     pack_panels<k_rows>(lines, left.panels.data);
+    const bool is_last = piece + next < 0 || piece + next == pieces;
     multiply_task({left, right, {c.data + row * c.row_stride, lines.rows, c.cols, c.row_stride, 1}, adds},
-                  {0, lines.rows, 0, right.count}, piece > 0 ? Upcoming(rows_from(row - at_a_time)) : Upcoming());
+                  {0, lines.rows, 0, right.count}, is_last ? Upcoming() : Upcoming(rows_of(piece + next)));
   });
 }
 
-// How a product is cut. The sums depend on the length of a share alone, not on the number of threads.
+// How a product is cut. The length of a share decides the sums, so it depends neither on the number of threads nor on
+// that of rows.
 struct Cut {
   Cut(const MatrixView<const float>& a, const MatrixView<const float>& b) {
     const bool fit = k_packs_all_rows && b.cols <= k_resident_columns;
     share = pieces_of(a.cols, pieces_of(a.cols, fit ? k_resident_share : k_max_share));
-    are_resident = fit && a.rows >= k_resident_rows * wanted_tasks();
-    rows = are_resident ? k_result_rows : a.rows;
+    are_resident = fit && pieces_of(a.rows, resident_rows(a)) >= wanted_tasks();
+    rows = are_resident ? part_length(a.rows, pieces_of(a.rows, k_result_rows), 2 * k_resident_rows) : a.rows;
   }
   int64_t share;
   bool are_resident;  // the columns
