@@ -334,7 +334,7 @@ TYPED_TEST(FastAttention, HugeScoresGiveFiniteOutputs) {
   }
 }
 
-// Threads keep their working memory, of which products skip parts.
+// Threads reuse their buffers, and products leave masked parts unwritten: what is left there must not leak.
 TYPED_TEST(FastAttention, WhatAnotherSequenceLeftSpoilsNothing) {
   using T = TypeParam;
   set_thread_count(1);

@@ -117,7 +117,7 @@ TEST(MatmulTest, ManyRowsAndFewColumns) {
 }
 
 // More lines than the product of floats packs at a time, on both sides: every part of the result with more than 1024
-// columns has the bits of a product of its own.
+// columns has the bits of the same part computed alone.
 TEST(MatmulTest, PartsOfALargeProductHaveItsBits) {
   constexpr int64_t k_lines = 4200, k_part = 1400, k_length = 2 * k_share;
   if (float_product_instructions().empty())

@@ -74,13 +74,13 @@ HWY_INLINE void for_lanes_of(const Span& span, const Body& body) {
   for (int64_t i = span.begin; i < span.end; i += k_vector) body(d, i);
 }
 
-// A row of a tile beside what its query sees, which the products may skip.
+// Zeros in a row of a tile outside the keys that its query sees: products may read them.
 inline void clear_others(const Span& seen, float* row) {
   std::fill(row, row + seen.begin, 0.0f);
   std::fill(row + seen.end, row + k_tile, 0.0f);
 }
 
-// Within the vectors that are looked at.
+// −∞ for masked scores, in vectors with a key that is seen; the softmax reads no others.
 inline void mask_scores(const TileMask& mask, float* scores) {
   for (int64_t r = 0; r < mask.rows; ++r, scores += k_tile) {
     const Span keys = mask.keys_of({r, r + 1}), seen = vectors_seen(mask, r);
@@ -89,7 +89,7 @@ inline void mask_scores(const TileMask& mask, float* scores) {
   }
 }
 
-// scores = rows · columns, width×64. Where a part of the queries sees nothing, scores keep what was there.
+// scores = rows · columns, width×64. Where no query of a part sees a key, scores keep what was there.
 inline void score_tile(const TileMask& mask, const float* rows, const float* columns, float* scores) {
   const int64_t width = mask.t.width;
   mask.in_parts(mask.rows, [&](const Span& queries) HWY_ATTR {

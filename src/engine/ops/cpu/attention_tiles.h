@@ -148,7 +148,7 @@ struct TileMask {
     const Span span = within_tile(from + keys.begin, is_bounded ? from + keys.end - 1 + t.shape.window : rows);
     return {std::min(span.begin, rows), std::min(span.end, rows)};
   }
-  // visit(part of [0, count)), in parts small enough that many see little; all at once where nothing is masked.
+  // visit(part of [0, count)), in small parts, so that much can be skipped; all at once where nothing is masked.
   template <class Visit>
   void in_parts(int64_t count, const Visit& visit) const {
     constexpr int64_t k_part = 12;  // two tiles of the product

@@ -37,11 +37,12 @@ constexpr int64_t k_task_panels = k_task_columns / k_columns;
 constexpr int64_t k_ahead = 6;  // elements that a panel is prefetched ahead, from the second-level cache
 // Rows whose elements are adjacent are packed too: the faster the tiles, the less that pays.
 constexpr bool k_packs_all_rows = HWY_MAX_BYTES < 64;
-// Then up to so many columns of shares of this length, 1 MB, stay in a thread's second-level cache as a whole, and each
-// thread packs the rows that it multiplies, so many at a time; side by side, two times as many are whole cache lines.
+// Then up to k_resident_columns columns of a share of k_resident_share elements, 1 MB, stay in a thread's second-level
+// cache. Each thread packs k_resident_rows of its own rows at a time; twice as many where rows are contiguous, to read
+// whole cache lines.
 constexpr int64_t k_resident_columns = 1024, k_resident_share = 256;
 constexpr int64_t k_resident_rows = 24;
-constexpr int64_t k_result_rows = 4096;  // at a time, so that the last cache holds them from share to share
+constexpr int64_t k_result_rows = 4096;  // of c at a time, so that the last cache holds them from share to share
 
 int64_t resident_rows(const Lines& rows) { return lie_along(rows) ? k_resident_rows : 2 * k_resident_rows; }
 
@@ -234,8 +235,9 @@ void multiply_share(const Lines& a, const Lines& b, const MatrixView<float>& c, 
   }
 }
 
-// The same, with all columns in a thread's cache: each thread packs the rows that it multiplies by them, and meanwhile
-// fetches those that it probably takes next: several threads begin with their last piece (ThreadPool).
+// Like multiply_share, but all columns stay in each thread's cache. Each thread packs its own rows and, while it
+// multiplies, prefetches its likely next ones: those before, since several threads begin with their last piece
+// (ThreadPool).
 void multiply_by_resident(const Lines& a, const Lines& b, const MatrixView<float>& c, bool adds) {
   static GrowingBuffer<float> right_panels;
   const Panels<k_columns> right = pack<k_columns>(b, right_panels);
@@ -257,8 +259,8 @@ void multiply_by_resident(const Lines& a, const Lines& b, const MatrixView<float
   });
 }
 
-// How a product is cut. The length of a share decides the sums, so it depends neither on the number of threads nor on
-// that of rows.
+// How a product is cut. The length of a share fixes the order of summation, so it depends neither on the number of
+// threads nor on that of rows.
 struct Cut {
   Cut(const MatrixView<const float>& a, const MatrixView<const float>& b) {
     const bool fit = k_packs_all_rows && b.cols <= k_resident_columns;
