@@ -60,18 +60,9 @@ float* widen_sequence(const AttentionTiles& t, const HeadRows<const T>& rows, co
   return to;
 }
 
-constexpr int64_t k_vector = HWY_MAX_BYTES / sizeof(float);
-
 // The keys that a query sees, and others up to whole vectors.
 inline Span vectors_seen(const TileMask& mask, int64_t query) {
-  return mask.keys_of({query, query + 1}).in_wholes_of(k_vector);
-}
-
-// body(d, i) over a span of whole vectors.
-template <class Body>
-HWY_INLINE void for_lanes_of(const Span& span, const Body& body) {
-  const Floats d;
-  for (int64_t i = span.begin; i < span.end; i += k_vector) body(d, i);
+  return mask.keys_of({query, query + 1}).in_wholes_of(static_cast<int64_t>(hn::Lanes(Floats())));
 }
 
 // Zeros in a row of a tile outside the keys that its query sees: products may read them.
@@ -123,7 +114,8 @@ inline void add_to_keys(const TileMask& mask, const float* powers, const float* 
 inline float largest_of(const float* scores, const Span& seen) {
   const Floats d;
   auto top = hn::Set(d, k_minus_infinity);
-  for_lanes_of(seen, [&](auto lanes, int64_t c) HWY_ATTR { top = hn::Max(top, load(lanes, scores + c)); });
+  for_whole_lanes(seen.begin, seen.end,
+                  [&](auto lanes, int64_t c) HWY_ATTR { top = hn::Max(top, load(lanes, scores + c)); });
   return hn::GetLane(hn::MaxOfLanes(d, top));
 }
 
@@ -265,7 +257,7 @@ inline void softmax_backward(const TileMask& mask, const BackwardBuffers& b) {
     const float logsumexp = b.logsumexp[r], dot = b.dot[r];
     const Span seen = vectors_seen(mask, r);
     clear_others(seen, p), clear_others(seen, dp);
-    for_lanes_of(seen, [&](auto d, int64_t c) HWY_ATTR {
+    for_whole_lanes(seen.begin, seen.end, [&](auto d, int64_t c) HWY_ATTR {
       const auto power = exponential(d, hn::Sub(load(d, p + c), hn::Set(d, logsumexp)));
       store(d, power, p + c);
       store(d, hn::Mul(power, hn::Sub(load(d, dp + c), hn::Set(d, dot))), dp + c);

@@ -251,11 +251,15 @@ HWY_INLINE void for_lanes(int64_t begin, int64_t end, const Body& body) {
   for (; i < end; ++i) body(one, i);
 }
 
-// The same over [0, count) where count is a whole number of vectors.
+// The same over a whole number of vectors.
+template <class Body>
+HWY_INLINE void for_whole_lanes(int64_t begin, int64_t end, const Body& body) {
+  const Floats d;
+  for (int64_t i = begin; i < end; i += static_cast<int64_t>(hn::Lanes(d))) body(d, i);
+}
 template <class Body>
 HWY_INLINE void for_whole_lanes(int64_t count, const Body& body) {
-  const Floats d;
-  for (int64_t i = 0; i < count; i += static_cast<int64_t>(hn::Lanes(d))) body(d, i);
+  for_whole_lanes(0, count, body);
 }
 
 // Sum of term(d, i) over [begin, end), in a fixed order.
